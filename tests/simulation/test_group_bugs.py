@@ -127,7 +127,8 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
     ),
     "instances are not fenced": (
         OffsetManager, "_refusal", of_any_instance(OffsetManager._refusal),
-        replace(ORDINARY_GROUPS, faults=("second instance",), fault_every=60), "zombie-commit",
+        replace(ORDINARY_GROUPS, faults=("second instance",), fault_every=60),
+        "zombie-commit|stale-commit",
     ),
     "aborted offsets count": (Offsets, "_end", applied_at_abort, ORDINARY_GROUPS, "phantom-offset"),
     "markers are not applied to offsets": (

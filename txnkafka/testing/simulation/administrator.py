@@ -35,6 +35,7 @@ class Administrator(Client):
         self._has_to_create = False  # a deletion has failed, and may happen after the next start
         self._topic = topic
         self._configs = dict(configs)
+        self._group_types: dict[str, str] = {}  # as they were seen last
 
     def steps(self) -> Steps:
         """Look at something, now and then."""
@@ -46,7 +47,10 @@ class Administrator(Client):
                 yield from self._create()
             elif self._has_to_create:
                 yield from self._create()
-            yield from self.random.choice((self._describe, self._list, self._look))()
+            actions = [self._describe, self._list, self._look]
+            if self.world.swarm.has_groups:
+                actions += [self._list_groups, self._describe_groups]
+            yield from self.random.choice(actions)()
 
     def _delete(self) -> Steps:
         def delete(broker: Any, reply: Any, now_ms: int) -> None:
@@ -78,6 +82,38 @@ class Administrator(Client):
             reply(broker.transactions.list(Filters(), now_ms).error)
 
         yield from self.ask("ListTransactions", list_all)
+
+    def _list_groups(self) -> Steps:
+        """A group may have changed its protocol."""
+
+        def listed(broker: Any, reply: Any, now_ms: int) -> None:
+            found.clear()
+            found.update({each.group_id: each.group_type for each in broker.groups.listed()})
+            reply(ErrorCode.NONE)
+
+        found: dict[str, str] = {}
+        yield from self.ask("ListGroups", listed, can_be_late=False)
+        for group_id, group_type in found.items():
+            change = self._group_types.get(group_id, group_type), group_type
+            self.world.counts["group upgraded"] += change == ("classic", "consumer")
+            self.world.counts["group downgraded"] += change == ("consumer", "classic")
+        self._group_types |= found
+
+    def _describe_groups(self) -> Steps:
+        """The states of groups of the consumer protocol."""
+
+        def describe(broker: Any, reply: Any, now_ms: int) -> None:
+            def answered(rows: Any) -> None:
+                states.clear()
+                states.extend(row.state for row in rows if row.error == ErrorCode.NONE)
+                reply(ErrorCode.NONE)
+
+            broker.groups.describe_consumer(sorted(self.world.history.groups), answered)
+
+        states: list[str] = []
+        yield from self.ask("ConsumerGroupDescribe", describe, can_be_late=False)
+        for state in states:
+            self.world.counts[f"consumer group {state}"] += 1
 
     def _look(self) -> Steps:
         """The end for read_committed readers never goes back."""

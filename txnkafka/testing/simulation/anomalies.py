@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txnkafka.testing.simulation.cycles import cycle
 from txnkafka.testing.simulation.group_anomalies import GROUP_CHECKS
 from txnkafka.testing.simulation.history import Outcome
+from txnkafka.testing.simulation.member_anomalies import MEMBER_CHECKS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -100,7 +101,7 @@ def anomalies(history: History) -> list[Anomaly]:
     """All anomalies, a few of each kind."""
     view = View(history)
     every = [(name, check(view)) for name, check in CHECKS.items()]
-    every += [(name, check(history)) for name, check in GROUP_CHECKS.items()]
+    every += [(name, check(history)) for name, check in {**GROUP_CHECKS, **MEMBER_CHECKS}.items()]
     return [Anomaly(name, text) for name, texts in every for text in islice(texts, MOST_SHOWN)]
 
 

@@ -64,6 +64,7 @@ class World:
         self.gave_up = 0
         self.known_producers: set[int] = set()  # of transactional ids
         self.last_epochs: dict[str, int] = {}  # of transactional ids
+        self.away: set[str | None] = set()  # instances that have left for a while
         self.now_ms: Any = None
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.groups import OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel, ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.simulation.batches import MOST_RECORDS
 from txnkafka.testing.simulation.client import BACKOFF_US
-from txnkafka.testing.simulation.membership import LEFT_OUT, Membership, judged
+from txnkafka.testing.simulation.membership import LEFT_OUT, judged, to_commit
+from txnkafka.testing.simulation.memberships import new_membership
 from txnkafka.testing.simulation.producer import KEYS
 from txnkafka.testing.simulation.reader import Reader
 from txnkafka.testing.simulation.transactional_producer import FATAL, TransactionalProducer
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from txnkafka.env import Random
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic, Transaction
+    from txnkafka.testing.simulation.membership import Membership
     from txnkafka.testing.simulation.producer import Outgoing
 
 __all__ = ["COPIERS", "Copier"]
@@ -46,17 +47,23 @@ class Copier(TransactionalProducer):
     ) -> None:  # fmt: skip
         source, target = topics
         super().__init__(world, name, random, [target], transactional_id, is_version_1=is_version_1)
-        self.membership = Membership(self, COPIERS, [source], instance_id)
+        self._source, self._instance_id = source, instance_id
+        self.membership = self._new_membership()
         self.reader = Reader(world, name, random, IsolationLevel.READ_COMMITTED)
         self._target = target.name
         self._attempts = 0
+        self._used_us = 0  # when the coordinator has heard of the transactional id
+
+    def _new_membership(self) -> Membership:
+        protocols = self.world.swarm.copier_protocols
+        return new_membership(self, protocols, COPIERS, [self._source], self._instance_id)
 
     def steps(self) -> Steps:
         """Generations, in one process after the other, until another one has the transactional id."""
         while not self.is_replaced:
             self.name = self.reader.process = f"{self._process}.{self._starts}"
             self._starts += 1
-            error = yield from self._init(-1, -1)
+            error = yield from self._began()
             while error == ErrorCode.NONE:
                 error = yield from self.membership.join()
                 if error == ErrorCode.NONE:
@@ -65,8 +72,12 @@ class Copier(TransactionalProducer):
             self.world.counts["instance fenced"] += error == ErrorCode.FENCED_INSTANCE_ID
             if self.random.random() < 0.3:
                 yield from self.membership.leave()
-            self.membership.forget()
+            self.membership = self._new_membership()
             yield self.think()
+
+    def _began(self) -> Steps:
+        self._used_us = self.world.scheduler.now_us
+        return (yield from self._init(-1, -1))
 
     def _generation(self) -> Steps:
         """Copy until the next generation is there (NONE), or the process ends."""
@@ -85,11 +96,13 @@ class Copier(TransactionalProducer):
 
     def _copy(self) -> Steps:
         """One transaction, if there is something to be copied. Returns NONE when the member can go on."""
+        world = self.world
         found = yield from self._next()
         if not found:
-            yield self.random.randrange(BACKOFF_US, 8 * BACKOFF_US)
+            if world.scheduler.now_us - self._used_us > world.swarm.transactional_id_expiration_ms * 500:
+                return (yield from self._began())  # the id would expire
+            yield self.random.randrange(BACKOFF_US, 4 * BACKOFF_US)
             return ErrorCode.NONE
-        world = self.world
         transaction = world.history.begin(
             self.name, self.transactional_id, self.producer_id, self.producer_epoch
         )
@@ -108,6 +121,7 @@ class Copier(TransactionalProducer):
             return error
         self._attempts += 1
         is_commit = error == ErrorCode.NONE and self._attempts % _ABORTED_OF != 0
+        self._used_us = world.scheduler.now_us
         ended = yield from self._end(transaction, is_commit, had_error=error != ErrorCode.NONE)
         if ended == ErrorCode.NONE:
             world.counts["copies committed" if is_commit else "copies aborted"] += 1
@@ -168,10 +182,10 @@ class Copier(TransactionalProducer):
         identity = self.membership.identity
         producer = ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
         commit = self.membership.new_commit(self.reader.positions, transaction.number)
-        offsets = {each: OffsetToCommit(offset) for each, offset in self.reader.positions.items()}
         version = 4 if self.is_version_1 else 5
 
         def perform(broker: Any, reply: Any, now_ms: int) -> None:
+            offsets = to_commit(commit.offsets, broker)
             broker.groups.commit_in_transaction(
                 identity, self.transactional_id, producer, offsets, reply, version=version, now_ms=now_ms
             )
@@ -183,7 +197,7 @@ class Copier(TransactionalProducer):
         if error != ErrorCode.NONE:
             self.world.counts[f"TxnOffsetCommit: {error.name}"] += 1
         if self._ends_membership(error):
-            self.world.counts["offsets of a zombie refused"] += 1
+            self.world.counts[f"offsets of a {self.membership.kind} refused"] += 1
         if error == ErrorCode.UNKNOWN_MEMBER_ID:
             self.membership.forget()
         return ErrorCode.PRODUCER_FENCED if error in _FENCED else error

@@ -88,6 +88,9 @@ class Faults:
         self._start_later()
 
     def _start_later(self) -> None:
+        """Start after a while, now and then with a disk that fails meanwhile."""
+        if "disk error" in self._swarm.faults and not self.is_calm and self._random.random() < 0.2:
+            self._disk_error()
         self._scheduler.later(self._random.randrange(100, 200_000), self._node.start)
 
     def _clock_ahead(self) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.history import Assignment, Commit, History
 
-__all__ = ["GROUP_CHECKS"]
+__all__ = ["GROUP_CHECKS", "since_kept"]
 
 Partition = tuple[str, int]
 _NEVER = 1 << 62
@@ -129,7 +129,7 @@ def unstable_offset(history: History) -> Iterator[str]:
 # Generations
 
 
-def _since_kept(history: History) -> dict[str, int]:
+def since_kept(history: History) -> dict[str, int]:
     """When each group had committed something, so that it is not forgotten any more."""
     found: dict[str, int] = {}
     for commit in history.commits:
@@ -140,8 +140,10 @@ def _since_kept(history: History) -> dict[str, int]:
 
 
 def _kept_assignments(history: History) -> Iterator[Assignment]:
-    since = _since_kept(history)
+    since = since_kept(history)
     for assignment in history.assignments:
+        if not history.groups[assignment.group_id].is_classic:
+            continue
         if assignment.at_us > since.get(assignment.group_id, _NEVER):
             yield assignment
 
@@ -158,7 +160,8 @@ def zombie_commit(history: History) -> Iterator[str]:
         if each.instance_id is not None:
             instances[each.group_id, each.instance_id].append(each)
     for commit in history.commits:
-        if commit.acked_us < 0 or commit.generation < 0:
+        is_classic = history.groups[commit.group_id].is_classic
+        if commit.acked_us < 0 or commit.generation < 0 or not is_classic:
             continue
         of = newest[commit.group_id]
         before = bisect_left(of, (commit.invoked_us, -1, ""))
@@ -193,7 +196,7 @@ def two_owners(history: History) -> Iterator[str]:
 
 def group_skip(history: History) -> Iterator[str]:
     """A group has committed an offset, and no member has read what is before it."""
-    group_of = {each.process: each.group_id for each in history.assignments}
+    group_of = history.group_of()
     read: dict[tuple[str, Partition], list[tuple[int, int]]] = defaultdict(list)
     for poll in history.polls:
         if poll.process in group_of:

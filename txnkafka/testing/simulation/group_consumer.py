@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation.client import BACKOFF_US, Client
-from txnkafka.testing.simulation.membership import LEFT_OUT, Membership
+from txnkafka.testing.simulation.membership import LEFT_OUT
+from txnkafka.testing.simulation.memberships import new_membership
 from txnkafka.testing.simulation.reader import Reader
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic
+    from txnkafka.testing.simulation.membership import Membership
 
 __all__ = ["READERS", "GroupConsumer"]
 
@@ -35,11 +37,16 @@ class GroupConsumer(Client):
         self, world: World, name: str, random: Random, topics: Sequence[Topic], instance_id: str | None
     ) -> None:
         super().__init__(world, name, random)
-        self.membership = Membership(self, READERS, topics, instance_id)
+        self._topics, self._instance_id = topics, instance_id
+        self.membership = self._new_membership()
         self.reader = Reader(world, name, random, IsolationLevel.READ_COMMITTED)
         self.is_replaced = False
         self._committed: dict[TopicPartition, int] = {}
         self._process = name
+
+    def _new_membership(self) -> Membership:
+        protocols = self.world.swarm.reader_protocols
+        return new_membership(self, protocols, READERS, self._topics, self._instance_id)
 
     def steps(self) -> Steps:
         """Generations, in one process after the other."""
@@ -54,7 +61,7 @@ class GroupConsumer(Client):
                     error = yield from self._generation()
             self.world.counts[f"member ended: {error.name}"] += 1
             self.world.counts["instance fenced"] += error == ErrorCode.FENCED_INSTANCE_ID
-            self.membership.forget()
+            self.membership = self._new_membership()
             yield self.think()
 
     def _generation(self) -> Steps:
@@ -99,25 +106,25 @@ class GroupConsumer(Client):
         if error == ErrorCode.NONE:
             self._committed |= new
         elif error in LEFT_OUT or error == ErrorCode.FENCED_INSTANCE_ID:
-            self.world.counts["commit of a zombie refused"] += 1
+            self.world.counts[f"commit of a {self.membership.kind} refused"] += 1
         return error
 
     def _incident(self) -> Steps:
         """What may happen to a process. Returns an error when that ends it."""
         world = self.world
         chance = 1.0 if world.is_calm else self.random.random()
-        if chance < 0.006:
+        if chance < 0.012:
             world.counts["member stopped"] += 1
             yield self.rest()
             return ErrorCode.REQUEST_TIMED_OUT
-        if chance < 0.012:
+        if chance < 0.024:
             yield from self.membership.leave()
             return ErrorCode.REQUEST_TIMED_OUT
-        if chance < 0.03:
+        if chance < 0.045:
             world.counts["member overslept"] += 1
             yield self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms
         return ErrorCode.NONE
 
     def rest(self) -> int:
         """How long it waits for new records."""
-        return self.random.randrange(BACKOFF_US, 8 * BACKOFF_US)
+        return self.random.randrange(BACKOFF_US, 4 * BACKOFF_US)

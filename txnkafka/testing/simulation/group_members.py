@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GroupMembers"]
 
+_STABLE_US = 300_000  # without changes at the end of a calm window
 _READ = ("a", "c", "o")  # whose records nobody takes away, but for older ones of a key
 
 
@@ -40,9 +41,9 @@ class GroupMembers:
         """Let all of them begin."""
         swarm, groups = self._world.swarm, self._world.history.groups
         if swarm.copiers:
-            groups[COPIERS] = Group(COPIERS, swarm.forgets_offsets, "o")
+            groups[COPIERS] = self._group(COPIERS, swarm.copier_protocols, copies_to="o")
         if swarm.group_consumers:
-            groups[READERS] = Group(READERS, swarm.forgets_offsets)
+            groups[READERS] = self._group(READERS, swarm.reader_protocols)
         if swarm.offset_keepers:
             groups[KEEPER] = Group(KEEPER, swarm.forgets_offsets)
         for number in range(swarm.copiers):
@@ -56,6 +57,10 @@ class GroupMembers:
         for number in range(swarm.offset_keepers):
             name = f"{KEEPER}-{number}"
             OffsetKeeper(self._world, name, self._derived(), self._topics["a"]).begin()
+
+    def _group(self, group_id: str, protocols: tuple[str, ...], copies_to: str | None = None) -> Group:
+        swarm = self._world.swarm
+        return Group(group_id, swarm.forgets_offsets, copies_to, protocols, swarm.session_timeout_ms)
 
     def _instance(self, name: str) -> str | None:
         """Some are static members."""
@@ -90,9 +95,35 @@ class GroupMembers:
             old.is_replaced = True
             self._add(self._consumer(instance_id))
 
+    def unassigned(self) -> Iterator[str]:
+        """The partitions of each group that nobody owns, or two members, and the members that were told of
+        changes since ``_STABLE_US``."""
+        for group_id, topics in self._reads():
+            members = [
+                each for each in self.members
+                if each.membership.identity.group_id == group_id and not each.is_over
+            ]  # fmt: skip
+            for topic in topics if members else ():
+                for number in range(topic.partitions):
+                    partition = TopicPartition(topic.name, number)
+                    owners = [each.name for each in members if partition in each.membership.assigned]
+                    if len(owners) != 1:
+                        yield f"{partition} of group {group_id} is owned by {owners or 'nobody'}"
+        since_us = self._world.scheduler.now_us - _STABLE_US
+        for each in reversed(self._world.history.ownerships):
+            if each.at_us < since_us:
+                break
+            if each.assigned != each.owned:
+                yield f"{each.process} of group {each.group_id} has got other partitions at {each.at_us}"
+
+    def _reads(self) -> Iterator[tuple[str, list[Topic]]]:
+        """The groups, and what they read."""
+        yield READERS, self._read
+        yield COPIERS, [self._topics["a"]]
+
     def positions(self) -> Iterator[tuple[str, TopicPartition, int]]:
         """Of each group, how far one of its members has read a partition."""
-        for group_id, topics in ((COPIERS, [self._topics["a"]]), (READERS, self._read)):
+        for group_id, topics in self._reads():
             members = [each for each in self.members if each.membership.identity.group_id == group_id]
             if members:
                 for topic in topics:

@@ -18,7 +18,10 @@ __all__ = [
     "FetchedOffset",
     "Group",
     "History",
+    "LostMember",
     "Outcome",
+    "Ownership",
+    "Partition",
     "Poll",
     "Progress",
     "Send",
@@ -51,11 +54,19 @@ class Topic(NamedTuple):
 
 class Group(NamedTuple):
     """A group. ``may_expire``: its offsets are kept for so short a time that they may be forgotten.
-    ``copies_to`` is the topic that its members copy what they read to, each record once."""
+    ``copies_to`` is the topic that its members copy what they read to, each record once. ``protocols`` are
+    those of its members, whom the group forgets when it has not heard of them for its session timeout."""
 
     group_id: str
     may_expire: bool = False
     copies_to: str | None = None
+    protocols: tuple[str, ...] = ("classic",)
+    session_timeout_ms: int = 45_000
+
+    @property
+    def is_classic(self) -> bool:
+        """Whether there are generations, and no epochs of members."""
+        return self.protocols == ("classic",)
 
 
 @dataclass(slots=True)
@@ -148,6 +159,32 @@ class Assignment(NamedTuple):
     at_us: int
 
 
+class Ownership(NamedTuple):
+    """A request of a member was answered without an error. It is sure to have had ``owned`` until it sent the
+    request, and to have ``assigned`` from the answer on; in between, the group may have thought so or not.
+    ``is_joining``: it was no member before, as far as it knew."""
+
+    process: str
+    group_id: str
+    member_id: str
+    epoch: int
+    owned: frozenset[Partition]
+    assigned: frozenset[Partition]
+    sent_us: int
+    at_us: int
+    is_joining: bool = False
+
+
+class LostMember(NamedTuple):
+    """The group does not know a member that had nothing to give up. ``silent_ms`` is for how long, by the
+    broker's clock, it has said nothing at most."""
+
+    process: str
+    group_id: str
+    member_id: str
+    silent_ms: int
+
+
 @dataclass(slots=True)
 class Commit:
     """Offsets that a process wanted to be committed, -1 for one that is to be deleted; in a transaction, or
@@ -192,6 +229,8 @@ class History:
     fences: list[Fence] = field(default_factory=list)
     acks: list[Ack] = field(default_factory=list)
     assignments: list[Assignment] = field(default_factory=list)
+    ownerships: list[Ownership] = field(default_factory=list)
+    lost_members: list[LostMember] = field(default_factory=list)
     commits: list[Commit] = field(default_factory=list)
     fetched_offsets: list[FetchedOffset] = field(default_factory=list)
     final: dict[tuple[bool, Partition], list[tuple[int, int]]] = field(default_factory=dict)
@@ -214,6 +253,11 @@ class History:
         transaction = Transaction(number, process, transactional_id, producer_id, producer_epoch)
         self.transactions.append(transaction)
         return transaction
+
+    def group_of(self) -> dict[str, str]:
+        """The groups of the processes that were members."""
+        found = {each.process: each.group_id for each in self.assignments}
+        return found | {each.process: each.group_id for each in self.ownerships}
 
     def outcome(self, send: Send) -> Outcome:
         """What is known of a record: by its transaction, or by its acknowledgement."""

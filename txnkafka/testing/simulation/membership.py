@@ -1,38 +1,41 @@
-"""``Membership``: how a client is a member of a group of the classic protocol, and what it commits there.
+"""``Membership``: how a client is a member of a group, and what it commits there. Its methods are steps of
+the client.
 
-It joins, brings the assignment of all members if it leads, says that it is alive, and leaves. Its methods are
-steps of the client.
-
-Source: ``AbstractCoordinator``, ``ConsumerCoordinator``.
+What the protocols do differently is in ``classic_membership`` and ``consumer_membership``.
 """
 
 from __future__ import annotations
 
-import struct
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from txnkafka.broker.groups import Identity, JoinGroup, OffsetToCommit, Protocol, SyncGroup
+from txnkafka.broker.groups import Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.simulation.client import BACKOFF_US
-from txnkafka.testing.simulation.history import Assignment, Commit, FetchedOffset
-from txnkafka.testing.simulation.network import PATIENCE_US
+from txnkafka.testing.simulation.history import Commit, FetchedOffset, Ownership
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from txnkafka.testing.simulation.client import Client, Steps
-    from txnkafka.testing.simulation.history import Topic
+    from txnkafka.testing.simulation.history import Partition, Topic
 
-__all__ = ["LEFT_OUT", "Membership", "OffsetsOfGroup"]
+__all__ = [
+    "LEFT_OUT", "MOST_JOINS", "Membership", "OffsetsOfGroup", "committing", "fetched", "judged", "to_commit"
+]  # fmt: skip
 
 LEFT_OUT: Final = frozenset(
-    {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.REBALANCE_IN_PROGRESS}
+    {
+        ErrorCode.UNKNOWN_MEMBER_ID,
+        ErrorCode.ILLEGAL_GENERATION,
+        ErrorCode.REBALANCE_IN_PROGRESS,
+        ErrorCode.FENCED_MEMBER_EPOCH,
+        ErrorCode.STALE_MEMBER_EPOCH,
+        ErrorCode.GROUP_ID_NOT_FOUND,
+    }
 )
-"""The next generation is under way or there, without this member: it joins again."""
-_CONSUMER: Final = "consumer"
-_RANGE: Final = "range"
-_MOST_JOINS: Final = 100
+"""What the member has is not what it is to have, or it is no member any more: it joins again."""
+MOST_JOINS: Final = 100
 
 
 class OffsetsOfGroup(NamedTuple):
@@ -44,7 +47,10 @@ class OffsetsOfGroup(NamedTuple):
 
 
 class Membership:
-    """``identity`` is what the requests of the member carry, ``assigned`` what it owns."""
+    """``identity`` is what the requests of the member carry, ``assigned`` what it owns. ``kind`` is what a
+    member of this protocol is called when it commits, and the group has gone on without it."""
+
+    kind: ClassVar[str]
 
     def __init__(
         self, client: Client, group_id: str, topics: Sequence[Topic], instance_id: str | None
@@ -58,8 +64,6 @@ class Membership:
             TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)
         ]
         self._alive_us = 0  # when the group has last heard of it
-        swarm = client.world.swarm
-        self._patience_us = PATIENCE_US + 1_000 * (swarm.session_timeout_ms + swarm.rebalance_timeout_ms)
 
     def forget(self) -> None:
         """Be a new process, which is no member yet."""
@@ -70,103 +74,15 @@ class Membership:
 
     def join(self) -> Steps:
         """Get an assignment. Returns NONE, or why the process cannot go on."""
-        for _ in range(_MOST_JOINS):
-            self.assigned = []
-            answer, _ = yield from self._client.ask(
-                "JoinGroup", self._join_request(), patience_us=self._patience_us
-            )
-            if answer is None:
-                return ErrorCode.REQUEST_TIMED_OUT
-            error = answer.error
-            if error == ErrorCode.NONE:
-                self.identity = self.identity._replace(
-                    member_id=answer.member_id, generation=answer.generation
-                )
-                error = yield from self._sync(answer)
-                if error == ErrorCode.NONE:
-                    return error
-            elif error == ErrorCode.MEMBER_ID_REQUIRED:
-                self.identity = self.identity._replace(member_id=answer.member_id)
-                continue
-            self._note("JoinGroup", error)
-            if error not in LEFT_OUT:
-                return error
-        self._world.gave_up += 1
-        return ErrorCode.REQUEST_TIMED_OUT
-
-    def _join_request(self) -> Any:
-        swarm = self._world.swarm
-        request = JoinGroup(
-            self.identity, _CONSUMER, (Protocol(_RANGE, _subscription(self._topics)),),
-            swarm.session_timeout_ms, swarm.rebalance_timeout_ms, self._client.name,
-        )  # fmt: skip
-
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.groups.join(request, reply, now_ms=now_ms)
-
-        return perform
-
-    def _sync(self, joined: Any) -> Steps:
-        identity = self.identity
-        assignments = {} if joined.leader != joined.member_id else self._divided(joined.members)
-        request = SyncGroup(identity, assignments, _CONSUMER, joined.protocol)
-
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.groups.sync(request, reply, now_ms=now_ms)
-
-        answer, _ = yield from self._client.ask("SyncGroup", perform, patience_us=self._patience_us)
-        if answer is None:
-            return ErrorCode.REQUEST_TIMED_OUT
-        if answer.error != ErrorCode.NONE:
-            return answer.error
-        self._alive_us = self._world.scheduler.now_us
-        self.assigned = [TopicPartition(*each) for each in _partitions_of(answer.assignment)]
-        self._world.counts["generation joined"] += 1
-        self._world.counts["instance joined"] += identity.group_instance_id is not None
-        self._world.history.assignments.append(
-            Assignment(
-                self._client.name, identity.group_id, identity.generation, identity.member_id,
-                identity.group_instance_id, tuple(self.assigned), self._alive_us,
-            )
-        )  # fmt: skip
-        return ErrorCode.NONE
-
-    def _divided(self, members: Sequence[tuple[str, str | None, bytes]]) -> dict[str, bytes]:
-        """All partitions, to the members one after the other."""
-        in_order = sorted(members, key=lambda member: (member[1] or "", member[0]))
-        parts: dict[str, list[TopicPartition]] = {member_id: [] for member_id, _, _ in in_order}
-        for number, partition in enumerate(self._partitions):
-            parts[in_order[number % len(in_order)][0]].append(partition)
-        return {member_id: " ".join(map(str, partitions)).encode() for member_id, partitions in parts.items()}
+        raise NotImplementedError
 
     def keep_alive(self) -> Steps:
-        """A heartbeat, when it is time. Returns NONE while the member is one of the generation."""
-        swarm, now_us = self._world.swarm, self._world.scheduler.now_us
-        if now_us - self._alive_us < swarm.session_timeout_ms * 250:
-            return ErrorCode.NONE
-        identity = self.identity
-
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            reply(broker.groups.heartbeat(identity, now_ms=now_ms))
-
-        answer, _ = yield from self._client.ask("Heartbeat", perform)
-        if answer is None:
-            return ErrorCode.REQUEST_TIMED_OUT
-        self._alive_us = now_us
-        self._note("Heartbeat", answer)
-        return answer
+        """A heartbeat, when it is time. Returns NONE while the member may keep what it has."""
+        raise NotImplementedError
 
     def leave(self) -> Steps:
         """Leave the group, whatever it answers."""
-        identity = self.identity
-
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            error, errors = broker.groups.leave(identity.group_id, [identity], now_ms=now_ms)
-            reply(error or errors[0])
-
-        answer, _ = yield from self._client.ask("LeaveGroup", perform)
-        self._world.counts["member left"] += answer == ErrorCode.NONE
-        self.forget()
+        raise NotImplementedError
 
     def _note(self, api: str, error: ErrorCode) -> None:
         """Count an error; a member that is not known gets another id."""
@@ -175,13 +91,24 @@ class Membership:
         if error == ErrorCode.UNKNOWN_MEMBER_ID:
             self.forget()
 
+    def _owns(self, owned: frozenset[Partition], sent_us: int, *, is_joining: bool) -> None:
+        """An answer has shown that the member had ``owned`` when it asked, and has ``assigned`` now."""
+        group_id, epoch, member_id, _ = self.identity
+        now_us = self._world.scheduler.now_us
+        has = frozenset(self.assigned)
+        self._world.history.ownerships.append(
+            Ownership(self._client.name, group_id, member_id, epoch, owned, has, sent_us, now_us, is_joining)
+        )
+
     # Offsets
 
     def committed(self) -> Steps:
         """Where to begin in each assigned partition, once no transaction can change that. Returns the error
         and the positions."""
         while True:
-            answer = yield from fetched(self._client, self.identity.group_id, self.assigned)
+            answer = yield from fetched(
+                self._client, self.identity.group_id, self.assigned, self._as_member()
+            )
             if answer.error != ErrorCode.NONE:
                 return answer.error, {}
             if not answer.unstable:
@@ -191,6 +118,10 @@ class Membership:
             error = yield from self.keep_alive()
             if error != ErrorCode.NONE:
                 return error, {}
+
+    def _as_member(self) -> tuple[str | None, int]:
+        """Who asks for offsets; the classic protocol does not say it."""
+        return None, -1
 
     def new_commit(self, offsets: Mapping[TopicPartition, int], transaction: int = -1) -> Commit:
         """A commit of this member, about to be sent."""
@@ -212,13 +143,22 @@ class Membership:
 
 def committing(client: Client, identity: Identity, commit: Commit) -> Steps:
     """Send a commit until it is decided. It is never late: it would put the offset back, in Kafka, too."""
-    offsets = {TopicPartition(*each): OffsetToCommit(offset) for each, offset in commit.offsets.items()}
 
     def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        offsets = to_commit(commit.offsets, broker)
         broker.groups.commit(identity, offsets, reply, version=9, now_ms=now_ms)
 
     answer, is_uncertain = yield from client.ask("OffsetCommit", perform, can_be_late=False)
     return judged(client, commit, answer, is_uncertain=is_uncertain)
+
+
+def to_commit(offsets: Mapping[Partition, int], broker: Any) -> dict[TopicPartition, OffsetToCommit]:
+    """Offsets of topics as they are now."""
+    topics = broker.image.topics
+    return {
+        TopicPartition(*each): OffsetToCommit(offset, topic_id=topics[each[0]].topic_id)
+        for each, offset in offsets.items()
+    }
 
 
 def judged(client: Client, commit: Commit, answer: Any, *, is_uncertain: bool) -> ErrorCode:
@@ -234,7 +174,12 @@ def judged(client: Client, commit: Commit, answer: Any, *, is_uncertain: bool) -
     return error
 
 
-def fetched(client: Client, group_id: str, partitions: Sequence[TopicPartition]) -> Steps:
+def fetched(
+    client: Client,
+    group_id: str,
+    partitions: Sequence[TopicPartition],
+    member: tuple[str | None, int] = (None, -1),
+) -> Steps:
     """Ask for committed offsets that no open transaction may change."""
     wanted = list(partitions)
 
@@ -243,7 +188,7 @@ def fetched(client: Client, group_id: str, partitions: Sequence[TopicPartition])
             offsets = {each: row.offset for each, row in found.items() if row.error == ErrorCode.NONE}
             reply(OffsetsOfGroup(error, offsets, len(found) - len(offsets)))
 
-        broker.groups.fetch(group_id, wanted, answered, require_stable=True)
+        broker.groups.fetch(group_id, wanted, answered, require_stable=True, member=member)
 
     world = client.world
     invoked_us = world.scheduler.now_us
@@ -256,17 +201,3 @@ def fetched(client: Client, group_id: str, partitions: Sequence[TopicPartition])
             FetchedOffset(client.name, group_id, partition, offset, True, invoked_us, at_us)
         )
     return answer
-
-
-def _subscription(topics: Sequence[str]) -> bytes:
-    """Version 0 of ``ConsumerProtocolSubscription``."""
-    names = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
-    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
-
-
-def _partitions_of(assignment: bytes) -> list[tuple[str, int]]:
-    found = []
-    for name in assignment.decode().split():
-        topic, _, number = name.rpartition("-")
-        found.append((topic, int(number)))
-    return found

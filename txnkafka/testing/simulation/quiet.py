@@ -81,6 +81,8 @@ class Quiet:
                         f"unseen: {consumer.name} is at offset {position} of {partition[0]}-{partition[1]}, "
                         f"which ended at {self._ends[partition]} before the calm window"
                     )
+        if self._members is not None:
+            found += [f"unassigned: {each}" for each in self._members.unassigned()]
         for group_id, partition, position in self._members.positions() if self._members else ():
             if position < self._ends.get(partition, 0):
                 found.append(
@@ -220,7 +222,7 @@ def _not_committed(history: History) -> list[str]:
     return [
         f"stuck: {group_id} has committed {at} of {partition}, and the last record is at {values[-1][0]}"
         for (group_id, partition), at in history.final_offsets.items()
-        if group_id in {each.group_id for each in history.assignments}
+        if group_id in set(history.group_of().values())
         and (values := history.final.get((True, partition))) and at <= values[-1][0]
     ]  # fmt: skip
 

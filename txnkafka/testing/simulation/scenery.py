@@ -28,6 +28,7 @@ __all__ = ["CONFIGS", "broker_config", "create_topics", "set_epochs", "topics_of
 
 STATE_PARTITIONS: Final = 2
 OFFSETS_PARTITIONS: Final = 2
+_LEAST_SEGMENT_BYTES: Final = 6_000  # a group that changes its protocol is one batch
 _FOREVER_MINUTES: Final = 50_000_000
 CONFIGS: Final[dict[str, dict[str, str]]] = {
     "a": {"retention.ms": "-1"},
@@ -61,11 +62,16 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
     return replace(
         config,
         offsets_topic_num_partitions=OFFSETS_PARTITIONS,
-        offsets_topic_segment_bytes=swarm.segment_bytes * 2,
+        offsets_topic_segment_bytes=max(swarm.segment_bytes * 2, _LEAST_SEGMENT_BYTES),
         offsets_retention_minutes=1 if swarm.forgets_offsets else _FOREVER_MINUTES,
         offsets_retention_check_interval_ms=200,
         group_min_session_timeout_ms=1,
         group_initial_rebalance_delay_ms=swarm.initial_rebalance_delay_ms,
+        group_consumer_session_timeout_ms=swarm.session_timeout_ms,
+        group_consumer_min_session_timeout_ms=1,
+        group_consumer_heartbeat_interval_ms=swarm.session_timeout_ms // 4,
+        group_consumer_min_heartbeat_interval_ms=1,
+        group_consumer_assignment_interval_ms=swarm.assignment_interval_ms,
     )
 
 

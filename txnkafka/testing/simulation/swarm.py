@@ -29,6 +29,9 @@ FAULTS: Final = (
 """What happens to the broker as a whole, one at a time. The network's faults are rates."""
 
 
+_PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
+
+
 @dataclass(frozen=True, slots=True)
 class Swarm:
     """Rates are probabilities of one message; times in microseconds where the name says so;
@@ -62,6 +65,9 @@ class Swarm:
     rebalance_timeout_ms: int
     initial_rebalance_delay_ms: int
     forgets_offsets: bool
+    copier_protocols: tuple[str, ...]
+    reader_protocols: tuple[str, ...]
+    assignment_interval_ms: int
 
     @property
     def has_groups(self) -> bool:
@@ -108,4 +114,7 @@ class Swarm:
             rebalance_timeout_ms=random.choice((100, 600)),
             initial_rebalance_delay_ms=random.choice((0, 50)),
             forgets_offsets=random.random() < 0.15,
+            copier_protocols=random.choice(_PROTOCOLS),
+            reader_protocols=random.choice(_PROTOCOLS),
+            assignment_interval_ms=random.choice((0, 50, 1_000)),
         )
