@@ -19,6 +19,7 @@ import pytest
 from tests.conformance.both import SUMMARY, Both, both
 from tests.side_by_side import admin, configs, consumer_groups, groups, records, resource_configs, topics
 from tests.side_by_side.brokers import CONFIG, ORDERED, Brokers
+from tests.side_by_side.consumer_turns import CONSUMER_STORIES, random_consumer_turns
 from tests.side_by_side.differences import AFTER_RESTART, ALLOWED
 from tests.side_by_side.frames import FRAMES
 from tests.side_by_side.matrix import EXHAUSTED, STATES, cases, slow_cases
@@ -33,6 +34,7 @@ FIRST_SEED = int(os.environ.get("SIDE_BY_SIDE_SEED", "0"))
 SEQUENCES = int(os.environ.get("SIDE_BY_SIDE_SEQUENCES", "5000"))
 RESTARTED = 240  # sequences
 PLAYS = SEQUENCES // 20  # of members of a group
+CONSUMER_PLAYS = SEQUENCES // 40  # of members of a group of the consumer protocol
 SCRIPTS = {
     **topics.SCRIPTS, **admin.SCRIPTS, **configs.SCRIPTS, **records.SCRIPTS, **groups.SCRIPTS,
     **consumer_groups.SCRIPTS, **resource_configs.SCRIPTS,
@@ -145,6 +147,32 @@ def test_random_turns_of_members(ordered: Brokers) -> None:
             left, compared = ordered.shortened_play(turns)
             failures += [f"seed {seed}:\n{told(each, left)}" for each in compared if each.differences]
     SUMMARY.append(f"side by side: {PLAYS} random plays of members from seed {FIRST_SEED} on")
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
+@pytest.mark.parametrize("name", CONSUMER_STORIES)
+def test_members_of_a_consumer_group(ordered: Brokers, brokers: Brokers, name: str) -> None:
+    """KIP-848, also with members of the classic protocol."""
+    turns = list(CONSUMER_STORIES[name]())
+    (pair,) = ordered.pairs(1)
+    time.sleep(NEWS_SECONDS)
+    failures = [told(each, turns) for each in ordered.play(turns, pair) if each.differences]
+    brokers.used += ordered.used
+    ordered.used.clear()
+    assert not failures, "\n".join(failures[:MOST_SHOWN])
+
+
+def test_random_turns_of_consumers(ordered: Brokers) -> None:
+    failures: list[str] = []
+    for seeds in parts(range(FIRST_SEED, FIRST_SEED + CONSUMER_PLAYS)):
+        pairs = ordered.pairs(len(seeds))
+        time.sleep(NEWS_SECONDS)
+        for pair, seed in zip(pairs, seeds, strict=True):
+            turns = random_consumer_turns(seed)
+            if len(failures) < MOST_SHOWN and any(each.differences for each in ordered.play(turns, pair)):
+                left, compared = ordered.shortened_play(turns, NEWS_SECONDS)
+                failures += [f"seed {seed}:\n{told(each, left)}" for each in compared if each.differences]
+    SUMMARY.append(f"side by side: {CONSUMER_PLAYS} random plays of consumers from seed {FIRST_SEED} on")
     assert not failures, "\n".join(failures[:MOST_SHOWN])
 
 

@@ -10,6 +10,7 @@ from typing import Final
 from tests.side_by_side.cast import Cast, Turn
 from tests.side_by_side.member_turns import NAMES
 from tests.side_by_side.messages import Request
+from tests.side_by_side.naming import topic_uuid
 from tests.side_by_side.pair import Compared, Pair
 from tests.side_by_side.sides import Conversation, Side, TcpSide
 from tests.side_by_side.story import Step, Story
@@ -64,13 +65,14 @@ class Brokers:
                 conversation.naming.topic(topic_id)
         return pairs
 
-    def play(self, turns: Iterable[Turn]) -> list[Compared]:
+    def play(self, turns: Iterable[Turn], pair: Pair | None = None) -> list[Compared]:
         """The turns of the members of a group in a conversation of its own, up to the first difference."""
-        (pair,) = self.pairs(1)
+        pair = pair or self.pairs(1)[0]
         ours, kafka = self._sides
         assert isinstance(ours, TcpSide)
         assert isinstance(kafka, TcpSide)
-        cast = Cast(ours, kafka, pair.ours.naming.prefix, NAMES)
+        topic_ids = [each.naming.actual_topic(topic_uuid(0)) for each in (pair.ours, pair.kafka)]
+        cast = Cast(ours, kafka, pair.ours.naming.prefix, NAMES, topic_ids)
         try:
             compared = cast.play(turns)
         finally:
@@ -135,15 +137,23 @@ class Brokers:
                 left, compared = fewer[: len(found)], found
         return left, compared
 
-    def shortened_play(self, turns: Sequence[Turn]) -> tuple[list[Turn], list[Compared]]:
-        """The same for turns, of which several may be answered by one, and none by others."""
-        left, compared = list(turns), self.play(turns)
+    def shortened_play(
+        self, turns: Sequence[Turn], seconds: float = 0.0
+    ) -> tuple[list[Turn], list[Compared]]:
+        """The same for turns, of which several may be answered by one, and none by others. ``seconds`` pass
+        before each play: Kafka's group coordinator hears of its topic behind everybody else."""
+        left, compared = list(turns), self._played(turns, seconds)
         for i in range(len(left) - 1, -1, -1):
             fewer = left[:i] + left[i + 1 :]
-            found = self.play(fewer)
+            found = self._played(fewer, seconds)
             if any(each.differences for each in found):
                 left, compared = fewer, found
         return left, compared
+
+    def _played(self, turns: Sequence[Turn], seconds: float) -> list[Compared]:
+        (pair,) = self.pairs(1)
+        time.sleep(seconds)
+        return self.play(turns, pair)
 
     def _alone(self, steps: Sequence[Step]) -> list[Compared]:
         (pair,) = self.pairs(1)

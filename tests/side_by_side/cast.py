@@ -9,11 +9,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Set
-from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import Any, Final
 
 from tests.side_by_side.comparison import NOTHING_YET
+from tests.side_by_side.consumer_players import (
+    GROUP,
+    TOOL,
+    ConsumerPlayers,
+    Player,
+    Turn,
+    assignment_of,
+    subscription_of,
+)
 from tests.side_by_side.differences import unexplained
 from tests.side_by_side.messages import BY_NAME, Request, answer_of
 from tests.side_by_side.naming import Naming
@@ -23,43 +31,19 @@ from txnkafka.wire.messages import read_response
 
 __all__ = ["Cast", "Turn"]
 
-GROUP: Final = "~g"
 SUBSCRIPTION: Final = b"\x00\x01\x00\x00\x00\x01\x00\x01t\xff\xff\xff\xff\x00\x00\x00\x00"
 PATIENCE_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 0.002
-TOOL: Final = "tool"
-"""The connection of who is no member."""
+_AT_ONCE: Final = {"ConsumerGroupHeartbeat", "OffsetCommit"}  # what never waits for other members
 
 
-class Turn(NamedTuple):
-    """One request of ``who``, or a time that passes (``wait``). ``options`` depend on the kind."""
-
-    kind: str
-    who: str = TOOL
-    version: int = 0
-    options: dict[str, Any] = {}  # noqa: RUF012
-
-    def __str__(self) -> str:
-        options = " ".join(f"{name}={value}" for name, value in self.options.items())
-        return f"{self.who} {self.kind} v{self.version} {options}".rstrip()
-
-
-@dataclass
-class Player:
-    """What a member was told, by the names of the conversation."""
-
-    member_id: str = ""
-    instance: str | None = None
-    generation: int = -1
-    protocol: str | None = None
-    members: list[str] = field(default_factory=list)  # of the generation, where it leads
-    joining: dict[str, Any] = field(default_factory=dict)  # the options of its last JoinGroup
-
-
-class Cast:
+class Cast(ConsumerPlayers):
     """The members ``names`` on new connections to the brokers of two sides."""
 
-    def __init__(self, ours: TcpSide, kafka: TcpSide, prefix: str, names: Iterable[str]) -> None:
+    def __init__(
+        self, ours: TcpSide, kafka: TcpSide, prefix: str, names: Iterable[str], topic_ids: Sequence[str] = ()
+    ) -> None:
+        self.prefix = prefix
         self.players = {name: Player() for name in names}
         self._waiting: dict[str, Request] = {}  # without an answer
         self._leader: str | None = None
@@ -69,6 +53,8 @@ class Cast:
         self._sides: list[dict[str, Conversation]] = []
         for side in (ours, kafka):
             naming = Naming(prefix, side.now_ms())
+            for topic_id in topic_ids[len(self._sides) : len(self._sides) + 1]:
+                naming.topic(topic_id)
             conversations = {name: Conversation(side.another(), prefix) for name in (*self.players, TOOL)}
             for conversation in conversations.values():
                 conversation.naming = naming
@@ -86,6 +72,8 @@ class Cast:
         for turn in turns:
             if turn.who in self._waiting or (turn.kind == "describe" and self._has_nameless):
                 continue
+            if "own_id" in turn.options and self._is_left():
+                continue
             compared += self._turn(turn)
             if self.is_over or any(each.differences for each in compared):
                 break
@@ -97,6 +85,12 @@ class Cast:
         joins = (request for request in self._waiting.values() if request.api == "JoinGroup")
         return any(not request.fields["member_id"] for request in joins)
 
+    def _is_left(self) -> bool:
+        """Whether it is a consumer group without members: Kafka forgets it when a member that it does not know
+        joins with the classic protocol (the rule "forgotten group")."""
+        answer = self._looks[0].ask(Request("ConsumerGroupDescribe", 1, {"group_ids": [GROUP]}))
+        return bool(answer["groups"][0].get("group_state") == "Empty")
+
     def _turn(self, turn: Turn) -> list[Compared]:
         if turn.kind == "wait":
             time.sleep(turn.options["seconds"])
@@ -104,11 +98,11 @@ class Cast:
         if turn.who == TOOL:
             return [self._asked(self._request(turn))]
         request = self._request(turn)
-        is_first = request.api == "JoinGroup" and self._is_empty()
+        is_sure = request.api in _AT_ONCE or (request.api == "JoinGroup" and self._is_empty())
         self._waiting[turn.who] = request
         for conversations in self._sides:
             conversations[turn.who].send(request)
-        compared = self._answers({turn.who} if is_first else set())
+        compared = self._answers({turn.who} if is_sure else set())
         if request.api == "LeaveGroup":
             self._wait_for_empty_group()
         return compared
@@ -146,7 +140,8 @@ class Cast:
 
     def _answers(self, at_least: Set[str] = frozenset()) -> list[Compared]:
         """What has been answered since the last turn, when both have answered the same members, and these."""
-        self._fence()
+        if at_least != self._waiting.keys():
+            self._fence()
         frames: list[dict[str, bytes | None]] = [{}, {}]
         deadline = time.monotonic() + PATIENCE_SECONDS
         while True:
@@ -213,6 +208,8 @@ class Cast:
         return answer_of(BY_NAME[request.api], request.version, frame, naming)
 
     def _learn(self, player: Player, request: Request, answer: Any) -> None:
+        if request.api == "ConsumerGroupHeartbeat" and answer != NOTHING_YET:
+            player.learn_heartbeat(answer)
         if request.api == "JoinGroup" and answer != NOTHING_YET:
             player.member_id = answer.get("member_id", player.member_id)
             if not answer.get("error_code"):
@@ -233,6 +230,8 @@ class Cast:
             player.member_id = ""
         if "id_of" in turn.options:
             player.member_id = self.players[turn.options["id_of"]].member_id
+        if turn.options.get("own_id"):
+            player.member_id = turn.who.lower()
         player.joining = {**player.joining, **turn.options}
         given = player.joining
         player.instance = given.get("instance")
@@ -243,12 +242,20 @@ class Cast:
             "member_id": player.member_id,
             "protocol_type": "consumer",
             "protocols": [
-                {"name": name, "metadata": SUBSCRIPTION} for name in given.get("protocols", ("range",))
+                {"name": name, "metadata": self._subscription(given, player)}
+                for name in given.get("protocols", ("range",))
             ],
         }
         if turn.version >= 5:
             fields["group_instance_id"] = player.instance
         return "JoinGroup", fields
+
+    def _subscription(self, given: dict[str, Any], player: Player) -> bytes:
+        """``own_id``: of a member of a consumer group, which reads what it is told to."""
+        if "own_id" not in given:
+            return SUBSCRIPTION
+        owned = player.told if given.get("owns") == "told" else player.owned if given.get("owns") else None
+        return subscription_of(f"{self.prefix}t", owned)
 
     def _identity(self, turn: Turn, player: Player) -> dict[str, Any]:
         """``delta`` is added to its generation, ``id_of`` has another's id."""
@@ -265,12 +272,19 @@ class Cast:
             **self._identity(turn, player),
             **self._instance(turn, player, 3),
             "assignments": [
-                {"member_id": each, "assignment": f"to {each}".encode()} for each in player.members
+                {"member_id": each, "assignment": self._assignment(turn, i, each)}
+                for i, each in enumerate(sorted(player.members))
             ],
         }
         if turn.version >= 5:
             fields |= {"protocol_type": "consumer", "protocol_name": player.protocol}
         return "SyncGroup", fields
+
+    def _assignment(self, turn: Turn, place: int, member_id: str) -> bytes:
+        """``real``: partitions of the topic, one for each of the first two members."""
+        if not turn.options.get("real"):
+            return f"to {member_id}".encode()
+        return assignment_of(f"{self.prefix}t", [place] if place < 2 else [])
 
     def _heartbeat(self, turn: Turn, player: Player) -> tuple[str, dict[str, Any]]:
         return "Heartbeat", {
@@ -291,7 +305,7 @@ class Cast:
 
     def _commit(self, turn: Turn, player: Player) -> tuple[str, dict[str, Any]]:
         identity = self._identity(turn, player)
-        part = {"partition_index": 0, "committed_offset": turn.options.get("offset", 1)}
+        part = {"partition_index": turn.options.get("partition", 0), "committed_offset": turn.options.get("offset", 1)}
         return "OffsetCommit", {
             "group_id": GROUP,
             "member_id": identity["member_id"],
@@ -301,7 +315,7 @@ class Cast:
         }
 
     def _committed(self, turn: Turn, player: Player) -> tuple[str, dict[str, Any]]:
-        topics = [{"name": "~t", "partition_indexes": [0]}]
+        topics = [{"name": "~t", "partition_indexes": [0, 1]}]
         return "OffsetFetch", {"groups": [{"group_id": GROUP, "topics": topics}]}
 
     def _describe(self, turn: Turn, player: Player) -> tuple[str, dict[str, Any]]:

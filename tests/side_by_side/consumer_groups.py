@@ -320,6 +320,14 @@ def _upgrade() -> Iterator[Request]:
     yield Request("ListGroups", 5, {})
 
 
+def _refused_member() -> Iterator[Request]:
+    """A member that nobody knows, in a consumer group that everybody has left."""
+    yield _join("a")
+    yield _beat("a", -1)
+    yield _classic("x")
+    yield _join("b")
+
+
 def _leaving() -> Iterator[Request]:
     """LeaveGroup for members of a consumer group."""
     yield _join("a")
@@ -361,5 +369,6 @@ SCRIPTS: Final = {
     "offsets of consumers": _offsets,
     "from classic to consumer and back": _upgrade,
     "consumers that leave": _leaving,
+    "a member that nobody knows": _refused_member,
     "patterns of consumers": _regexes,
 }

@@ -276,6 +276,13 @@ ALLOWED: Final = (
         ),
     ),
     Rule(
+        "forgotten group",
+        "a refused JoinGroup leaves an empty consumer group as it is; Kafka forgets its epoch, but not in its log",
+        "ConsumerGroupHeartbeat",
+        "member_epoch",
+        lambda request, ours, kafka: (ours, kafka, request.fields["member_epoch"]) == (4, 2, 0),
+    ),
+    Rule(
         "superseded",
         "of two requests of a member that wait, the first one is told to join again; Kafka never answers it",
         "JoinGroup|SyncGroup",

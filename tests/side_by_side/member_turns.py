@@ -10,7 +10,9 @@ from tests.side_by_side.cast import Turn
 
 __all__ = ["NAMES", "STORIES", "random_turns"]
 
-NAMES: Final = ("M", "N", "O")
+NAMES: Final = ("M", "N", "O", "P", "Q")
+"""Who may have a turn; the last two are of the classic protocol where the group is of the other one."""
+_CLASSIC: Final = NAMES[:3]
 SHORT_MS: Final = 400
 LONGER: Final = Turn("wait", options={"seconds": 1.2})  # than a session or a rebalance of SHORT_MS
 DESCRIBE: Final = Turn("describe", version=5)
@@ -340,8 +342,8 @@ def random_turns(seed: int) -> list[Turn]:
     """Some 40 turns of three members, of whom some are static. Each has its own versions."""
     chance = Random(seed)
     instances = (None, None, None, None, "instance-a", "instance-b")
-    static = {who: chance.choice(instances) for who in NAMES}
-    versions = {who: chance.random() for who in NAMES}
+    static = {who: chance.choice(instances) for who in _CLASSIC}
+    versions = {who: chance.random() for who in _CLASSIC}
     kinds = chance.choices([kind for kind, _ in _KINDS], [weight for _, weight in _KINDS], k=40)
     return [_turn(kind, chance, static, versions) for kind in kinds]
 
@@ -349,7 +351,7 @@ def random_turns(seed: int) -> list[Turn]:
 def _turn(kind: str, chance: Random, static: dict[str, str | None], versions: dict[str, float]) -> Turn:
     if kind == "describe":
         return DESCRIBE
-    who = chance.choice(NAMES)
+    who = chance.choice(_CLASSIC)
     low, high = _VERSIONS[kind]
     if static[who]:
         low = max(low, {"join": 5, "again": 5, "sync": 3, "heartbeat": 3, "leave": 3, "commit": 7}[kind])
