@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tests.scenarios.arguments import Arguments, partition_of
+from tests.scenarios.consumer_members import ConsumerMembers
 from tests.scenarios.member import Members
 from tests.scenarios.producer import Producer, Request
 from txnkafka.broker.groups import OffsetToCommit
@@ -14,7 +15,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.storage.log.log_records import records_of_log
 from txnkafka.storage.log.partition_log import PartitionLog
-from txnkafka.wire.records.group_log import decode_group_log
+from txnkafka.wire.records.group_log import ConsumerRecordType, decode_consumer_record, decode_group_log
 
 __all__ = ["GroupCommands", "group_lines"]
 
@@ -26,6 +27,7 @@ class GroupCommands:
         self._members, self._producers = members, producers
         self._kinds: dict[str, Callable[[Arguments], Request]] = {
             **members.requests(),
+            **ConsumerMembers(members).requests(),
             "commit": self._commit,
             "send-offsets": self._send_offsets,
             "offsets": self._offsets,
@@ -46,7 +48,7 @@ class GroupCommands:
         version = given.number("version", 9)
         return Request(
             lambda broker, reply, now_ms: broker.groups.commit(
-                identity, wanted, reply, version=version, now_ms=now_ms
+                identity, _of_topics(wanted, broker), reply, version=version, now_ms=now_ms
             ),
             _errors,
         )
@@ -60,7 +62,8 @@ class GroupCommands:
         transactional_id = producer.transactional_id or ""
         return Request(
             lambda broker, reply, now_ms: broker.groups.commit_in_transaction(
-                identity, transactional_id, of, wanted, reply, version=version, now_ms=now_ms
+                identity, transactional_id, of, _of_topics(wanted, broker), reply, version=version,
+                now_ms=now_ms,
             ),
             _errors,
         )
@@ -125,6 +128,17 @@ def _to_commit(words: list[str], given: Arguments) -> dict[TopicPartition, Offse
     return {partition_of(name): OffsetToCommit(int(offset), 0, metadata) for name, _, offset in pairs}
 
 
+def _of_topics(
+    wanted: dict[TopicPartition, OffsetToCommit], broker: Any
+) -> dict[TopicPartition, OffsetToCommit]:
+    """With the ids that the topics have now."""
+    topics = broker.image.topics
+    return {
+        each: offset._replace(topic_id=topics[each.topic].topic_id) if each.topic in topics else offset
+        for each, offset in wanted.items()
+    }
+
+
 def _errors(found: dict[TopicPartition, ErrorCode]) -> str:
     return ", ".join(f"{partition} {error.name}" for partition, error in sorted(found.items())) or "nothing"
 
@@ -139,6 +153,10 @@ def _offset_text(row: tuple[TopicPartition, Any]) -> str:
 def group_lines(log: PartitionLog, members: Members) -> Iterator[str]:
     """Every record of a partition of ``__consumer_offsets``."""
     for record in records_of_log(log):
+        consumer = decode_consumer_record(record.key or b"", record.value)
+        if consumer is not None:
+            yield f"{record.offset} {_consumer_text(*consumer, members)}"
+            continue
         decoded = decode_group_log(record.key or b"", record.value)
         key, value = decoded.key or {}, decoded.value
         name = (
@@ -153,3 +171,15 @@ def group_lines(log: PartitionLog, members: Members) -> Iterator[str]:
         else:
             there = " ".join(members.shown(each["member_id"]) for each in value["members"])
             yield f"{record.offset} {name}: generation {value['generation']}, members {there or 'none'}"
+
+
+def _consumer_text(
+    kind: ConsumerRecordType, group_id: str, name: str, fields: dict[str, Any] | None, members: Members
+) -> str:
+    """A record of a consumer group, without the partitions."""
+    what = kind.name.lower().replace("_", " ")
+    of = "" if not name else f" of {members.names.get(name, name)}"
+    if fields is None:
+        return f"group {group_id}: {what}{of}: tombstone"
+    epochs = [fields[each] for each in ("member_epoch", "assignment_epoch", "epoch") if each in fields]
+    return f"group {group_id}: {what}{of}" + (f": epoch {epochs[0]}" if epochs else "")

@@ -19,6 +19,9 @@ Commands, beside those of a producer (``A init``, ``A send``, … see ``Producer
     latest T-0 [read_committed], marker T-0 producer=0 epoch=0 commit|abort [coordinator=0] [version=0]
     join M g [instance=I] [session=30s] [rebalance=60s] [protocols=range,sticky] [version=3] [id=N] [new]
     sync M [M=a N=b], heartbeat M [generation=N], leave M N, leave-instance g I
+    enter M g [topics=t,u] [regex=R] [instance=I] [rebalance=60s] [assignor=range] [new]
+    beat M [has=t-0|none] [epoch=N] [topics=u], depart M [away], look g
+                            members of the consumer protocol (KIP-848)
     commit g t-0=5 [as=M] [metadata=TEXT], send-offsets A g t-0=5 [as=M] [version=5], offsets g [t-0] [stable]
     delete-offsets g t-0, delete-group g, describe-group g, dump __consumer_offsets
     delete-records t-0 before=5
@@ -100,7 +103,7 @@ class Interpreter:
 
     def _of_groups(self, verb: str, given: Arguments) -> tuple[str, Request] | None:
         """The request of a command that is about groups, behind FindCoordinator."""
-        if verb in ("join", "commit", "send-offsets"):
+        if verb in ("join", "enter", "commit", "send-offsets"):
             self._find(self.on.broker.groups.find, "g")
         request = self.groups.request(verb, given)
         return None if request is None else (f"{given.words[0]} {verb}", request)
@@ -122,7 +125,7 @@ class Interpreter:
         def reply(answer: Any) -> None:
             assert entry in self.waiting, f"{label} is answered twice"
             self.waiting.remove(entry)
-            self.printed.append(f"{label}: {request.taken(answer)}")
+            self.printed += f"{label}: {request.taken(answer)}".split("\n")
 
         host = self.on
         request.send(host.broker, reply, host.now_ms)

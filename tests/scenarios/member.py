@@ -7,10 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.scenarios.arguments import Arguments
+from tests.scenarios.arguments import Arguments, partition_of
 from tests.scenarios.producer import Request
 from txnkafka.broker.groups import Identity, Joined, JoinGroup, Protocol, Synced, SyncGroup
 from txnkafka.error_codes import ErrorCode
+from txnkafka.wire.records.consumer_protocol import decode_assignment, encode_assignment
 
 __all__ = ["Member", "Members", "subscription"]
 
@@ -92,16 +93,16 @@ class Members:
         return shown + (", assigned before" if joined.skip_assignment else "")
 
     def sync(self, given: Arguments) -> Request:
-        """``sync M [generation=N] [M=a N=b]``: the leader brings assignments."""
+        """``sync M [generation=N] [M=a N=b]``: the leader brings assignments; ``M=[t-0,t-1]`` is one as
+        clients of Kafka write it."""
         name, *assigned = given.words
         member = self.by_name[name]
         pairs = [word.split("=") for word in assigned]
-        assignments = {self.by_name[each].member_id: value.encode() for each, value in pairs}
+        assignments = {self.by_name[each].member_id: _assignment(value) for each, value in pairs}
         request = SyncGroup(member.identity(given), assignments, "consumer", member.protocol)
 
         def taken(synced: Synced) -> str:
-            assignment = synced.assignment.decode() or "nothing"
-            return synced.error.name if synced.error else f"NONE, {assignment}"
+            return synced.error.name if synced.error else f"NONE, {_shown(synced.assignment)}"
 
         return Request(lambda broker, reply, now_ms: broker.groups.sync(request, reply, now_ms=now_ms), taken)
 
@@ -147,6 +148,25 @@ class Members:
         if "as" in given.options:
             return self.by_name[given.text("as", "")].identity(given)
         return Identity(group, given.number("generation", -1))
+
+
+def _assignment(value: str) -> bytes:
+    """A text, or partitions in brackets in version 0 of ``ConsumerProtocolAssignment``."""
+    if not value.startswith("["):
+        return value.encode()
+    topics: dict[str, list[int]] = {}
+    for each in filter(None, value.strip("[]").split(",")):
+        topic, number = partition_of(each)
+        topics.setdefault(topic, []).append(number)
+    return encode_assignment(sorted(topics.items()), 0)
+
+
+def _shown(assignment: bytes) -> str:
+    if not assignment.startswith(b"\0"):
+        return assignment.decode() or "nothing"
+    fields = decode_assignment(assignment) or {"assigned_partitions": ()}
+    rows = [(each["topic"], number) for each in fields["assigned_partitions"] for number in each["partitions"]]
+    return f"[{','.join(f'{topic}-{number}' for topic, number in sorted(rows))}]"
 
 
 def subscription(topics: Any) -> bytes:

@@ -20,6 +20,7 @@ from tests.side_by_side.consumer_players import (
     Player,
     Turn,
     assignment_of,
+    own_id,
     subscription_of,
 )
 from tests.side_by_side.differences import unexplained
@@ -86,8 +87,8 @@ class Cast(ConsumerPlayers):
         return any(not request.fields["member_id"] for request in joins)
 
     def _is_left(self) -> bool:
-        """Whether it is a consumer group without members: Kafka forgets it when a member that it does not know
-        joins with the classic protocol (the rule "forgotten group")."""
+        """Whether it is a consumer group without members: Kafka forgets it when a member that it does not
+        know joins with the classic protocol (the rule "forgotten group")."""
         answer = self._looks[0].ask(Request("ConsumerGroupDescribe", 1, {"group_ids": [GROUP]}))
         return bool(answer["groups"][0].get("group_state") == "Empty")
 
@@ -231,7 +232,7 @@ class Cast(ConsumerPlayers):
         if "id_of" in turn.options:
             player.member_id = self.players[turn.options["id_of"]].member_id
         if turn.options.get("own_id"):
-            player.member_id = turn.who.lower()
+            player.member_id = own_id(turn.who)
         player.joining = {**player.joining, **turn.options}
         given = player.joining
         player.instance = given.get("instance")
@@ -305,7 +306,8 @@ class Cast(ConsumerPlayers):
 
     def _commit(self, turn: Turn, player: Player) -> tuple[str, dict[str, Any]]:
         identity = self._identity(turn, player)
-        part = {"partition_index": turn.options.get("partition", 0), "committed_offset": turn.options.get("offset", 1)}
+        given = turn.options
+        part = {"partition_index": given.get("partition", 0), "committed_offset": given.get("offset", 1)}
         return "OffsetCommit", {
             "group_id": GROUP,
             "member_id": identity["member_id"],

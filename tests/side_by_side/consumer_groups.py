@@ -328,6 +328,25 @@ def _refused_member() -> Iterator[Request]:
     yield _join("b")
 
 
+def _deleted_topic() -> Iterator[Request]:
+    """The offsets of a topic go with it: another topic with its name is read from the beginning. A while
+    passes until Kafka's group coordinator has heard of it."""
+    group, topic = {"group_id": "~deleted"}, {"name": "~v"}
+    fetch = Request("OffsetFetch", 8, {"groups": [{**group, "topics": None}]})
+    yield from _created("~v", 2)
+    parts = [{"partition_index": each, "committed_offset": 5 + each} for each in (0, 1)]
+    yield Request("OffsetCommit", 8, {**group, "generation_id_or_member_epoch": -1, "topics": [
+        {**topic, "partitions": parts}, {"name": "~t", "partitions": parts},
+    ]})  # fmt: skip
+    yield fetch
+    yield Request("DeleteTopics", 5, {"topic_names": ["~v"], "timeout_ms": 60_000})
+    for _ in range(500):
+        yield _beat("nobody", 1, group_id="~nobody")
+    yield fetch
+    yield from _created("~v", 1)
+    yield fetch
+
+
 def _leaving() -> Iterator[Request]:
     """LeaveGroup for members of a consumer group."""
     yield _join("a")
@@ -369,6 +388,7 @@ SCRIPTS: Final = {
     "offsets of consumers": _offsets,
     "from classic to consumer and back": _upgrade,
     "consumers that leave": _leaving,
+    "offsets of a deleted topic": _deleted_topic,
     "a member that nobody knows": _refused_member,
     "patterns of consumers": _regexes,
 }

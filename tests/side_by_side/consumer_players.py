@@ -1,7 +1,7 @@
 """The requests of members of the consumer protocol in a play (KIP-848), and of those of the classic protocol
 in the same group. See ``Cast``.
 
-All members choose their ids, single letters: both brokers look at them in the same order then.
+All members choose their ids, letters from a to o: both brokers look at them in the same order then.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from tests.side_by_side.naming import topic_uuid
 
-__all__ = ["GROUP", "ConsumerPlayers", "Player", "Turn", "assignment_of", "subscription_of"]
+__all__ = ["GROUP", "ConsumerPlayers", "Player", "Turn", "assignment_of", "own_id", "subscription_of"]
 
 GROUP: Final = "~g"
 TOOL: Final = "tool"
@@ -35,8 +35,9 @@ class Turn(NamedTuple):
 
 @dataclass
 class Player:
-    """What a member was told, by the names of the conversation. ``generation`` is the epoch of a member of the
-    consumer protocol; ``told`` are the partitions that it may have, ``owned`` those that it says to have."""
+    """What a member was told, by the names of the conversation. ``generation`` is the epoch of a member of
+    the consumer protocol; ``told`` are the partitions that it may have, ``owned`` those that it says to
+    have."""
 
     member_id: str = ""
     instance: str | None = None
@@ -57,6 +58,11 @@ class Player:
                 self.told = sorted(number for row in rows for number in row.get("partitions", ()))
 
 
+def own_id(who: str) -> str:
+    """The id that a member chooses: a for M, b for N."""
+    return chr(ord("a") + ord(who) - ord("M"))
+
+
 class ConsumerPlayers:
     """A method for each kind of turn. ``prefix`` is that of the conversation on the wire: bytes that clients
     make have the name of the topic as it is there."""
@@ -67,7 +73,7 @@ class ConsumerPlayers:
     def _enter(self, turn: Turn, player: Player) -> tuple[str, dict[str, Any]]:
         """``id``: as another process; ``instance``, ``topics``, ``assignor``."""
         given = turn.options
-        player.member_id = given.get("id", turn.who.lower())
+        player.member_id = given.get("id", own_id(turn.who))
         player.instance = given.get("instance")
         player.owned = []
         fields = {

@@ -125,7 +125,7 @@ def _turn(
         if chance.random() < 0.2:
             options["topics"] = chance.choice(_TOPICS)
         if chance.random() < 0.15:
-            options["id"] = chance.choice("xyz")
+            options["id"] = chance.choice("fgh")
         return _enter(who, chance.choice((0, 1, 1)), **options)
     if kind == "next":
         return _beat(who, "told")

@@ -89,6 +89,8 @@ class Groups:
         """A partition is not in the registry any more."""
         if partition.topic == CONSUMER_OFFSETS_TOPIC:
             self.coordinator.resign(partition.partition)
+        else:
+            self.coordinator.delete_partition(partition, self._broker.now_ms)
 
     def stop(self) -> None:
         """Coordinate no group any more: what waits is answered NOT_COORDINATOR, and members look for the next

@@ -114,6 +114,11 @@ class GroupCoordinator:
         else:
             self._rebalance.forget(group)
 
+    def delete_partition(self, partition: TopicPartition, now_ms: int) -> None:
+        """A partition of a topic is deleted, and so are its offsets."""
+        self._at(now_ms)
+        self._offsets.delete_partition(partition)
+
     def end_transaction(self, partition: int, offset: int, producer_id: int, committed: bool) -> None:
         """An end marker was appended to a partition."""
         here = self.partitions.loaded.get(partition)

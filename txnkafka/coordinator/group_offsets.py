@@ -82,6 +82,11 @@ class GroupOffsets:
         """The keys of all offsets of a group: what to write tombstones for."""
         return [OFFSET_COMMIT_KEYS[1] + name for name in self._names.get(group, ())]
 
+    def keys_of(self, partition: TopicPartition) -> dict[str, bytes]:
+        """The keys of the offsets of a partition, by group."""
+        keys = {group: encode_offset_commit_key(group, *partition) for group in self._names}
+        return {group: key for group, key in keys.items() if key[_VERSION:] in self._names[group]}
+
     def _is_pending(self, name: bytes) -> bool:
         return any(name in pending for pending in self._offsets.pending.values())
 

@@ -158,6 +158,13 @@ class OffsetManager:
             group_id, records, lambda error: reply(append_error(error), {} if error else errors)
         )
 
+    def delete_partition(self, partition: TopicPartition) -> None:
+        """A partition is deleted: write tombstones for its offsets, also for those that an open transaction
+        is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
+        for here in list(self._partitions.loaded.values()):
+            for group_id, key in here.offsets.keys_of(partition).items():
+                self._log.append_offsets(group_id, [(key, None)], lambda _: None)
+
     def expire(self, here: GroupPartition, group: AnyGroup) -> bool:
         """Write tombstones for offsets that were not used for the retention time; returns whether none is
         left."""

@@ -199,6 +199,20 @@ def test_a_deleted_group_has_no_pending_offset_either() -> None:
     assert (errors, node.fetched()) == ([E.NONE], CommittedOffset())
 
 
+def test_the_offsets_of_a_deleted_partition_go_with_it() -> None:
+    """Those of all groups, also what an open transaction is about to commit."""
+    node = Node()
+    for topic in ("t", "u"):
+        node.commit(1, topic=topic)
+    node.commit(5, producer=FIRST)
+    node.coordinator.delete_partition(TopicPartition("t", 0), node.now_ms)
+    node.coordinator.delete_partition(TopicPartition("nobody's", 0), node.now_ms)
+    node.end(FIRST, committed=True)
+    for _ in range(2):
+        assert [node.fetched(topic=topic).offset for topic in ("t", "u")] == [-1, 1]
+        node.start()
+
+
 def test_158_offsets_of_a_simple_group_expire_after_their_commit() -> None:
     node = Node()
     node.coordinator.advance(node.now_ms)
