@@ -165,7 +165,8 @@ def _shown(assignment: bytes) -> str:
     if not assignment.startswith(b"\0"):
         return assignment.decode() or "nothing"
     fields = decode_assignment(assignment) or {"assigned_partitions": ()}
-    rows = [(each["topic"], number) for each in fields["assigned_partitions"] for number in each["partitions"]]
+    assigned = fields["assigned_partitions"]
+    rows = [(each["topic"], number) for each in assigned for number in each["partitions"]]
     return f"[{','.join(f'{topic}-{number}' for topic, number in sorted(rows))}]"
 
 

@@ -277,7 +277,7 @@ ALLOWED: Final = (
     ),
     Rule(
         "forgotten group",
-        "a refused JoinGroup leaves an empty consumer group as it is; Kafka forgets it, though not in its log",
+        "a refused JoinGroup leaves an empty consumer group as it is; Kafka forgets it, but not in its log",
         "ConsumerGroupHeartbeat",
         "member_epoch",
         lambda request, ours, kafka: (ours, kafka, request.fields["member_epoch"]) == (4, 2, 0),

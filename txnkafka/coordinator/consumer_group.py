@@ -108,12 +108,24 @@ class ConsumerGroup:
         """The subscriptions of these members, else of all."""
         return Subscriptions(self.members.values() if members is None else members, self.regexes)
 
-    def assignor(self, members: Iterable[ConsumerMember], known: Iterable[str]) -> str:
-        """The assignor that most members prefer, else the first of those that are ``known``. Of two with as
-        many votes it is the uniform one, as a table of Java has them."""
+    def assignor(
+        self, known: Iterable[str], old: ConsumerMember | None = None, new: ConsumerMember | None = None
+    ) -> str:
+        """The assignor that most members prefer, else the first of those that are ``known``; with ``new`` in
+        the place of ``old``, if they are given. Of two with as many votes it is the one that nobody preferred
+        before, or the uniform one, as a table of Java has them (``computePreferredServerAssignor``)."""
         names = [*known]
-        votes = Counter(member.assignor for member in members if member.assignor in names)
-        return str(max(sorted(votes, reverse=True), key=lambda name: votes[name])) if votes else names[0]
+        votes = Counter(member.assignor for member in self.members.values() if member.assignor in names)
+        order = sorted(votes, key=str, reverse=True)
+        for member, change in ((old, -1), (new, 1)):
+            name = None if member is None else member.assignor
+            if name in names:
+                votes[name] += change
+                if not votes[name]:
+                    order.remove(name)
+                elif name not in order:
+                    order.insert(0, name)
+        return str(max(order, key=lambda name: votes[name])) if order else names[0]
 
     # The owners of partitions
 

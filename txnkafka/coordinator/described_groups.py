@@ -93,7 +93,7 @@ def describe_consumer(
         )
         for member_id, member in group.members.items()
     ]
-    assignor = group.assignor(group.members.values(), config.assignors)
+    assignor = group.assignor(config.assignors)
     return DescribedConsumerGroup(
         group_id, E.NONE, None, group.state, group.epoch, group.assignment_epoch, assignor, members
     )

@@ -80,7 +80,7 @@ class MemberUpdate:
             return group.assignment_epoch, self.present_target
         members = {each.member_id: each for each in group.with_member(self.new)}
         spec = self._spec(members[member_id] for member_id in sorted(members))
-        assignor = ASSIGNORS[group.assignor(members.values(), self.config.assignors)]
+        assignor = ASSIGNORS[group.assignor(self.config.assignors, self.old, self.new)]
         targets = assignor(spec)
         for member_id in spec.members:
             target = targets.get(member_id, {})

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config, state_of, topic_id
@@ -10,7 +12,7 @@ from tests.unit.coordinator.group_clients import Member
 from txnkafka.coordinator.consumer_member import MemberState
 from txnkafka.coordinator.group_requests import ConsumerHeartbeat, Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode as E
-from txnkafka.model import TopicPartition
+from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records.group_log import decode_group_log
 
 
@@ -174,6 +176,19 @@ def test_the_assignor_of_most_members_counts() -> None:
     assert (one.has, two.has) == ([(1, 0), (2, 0)], [(1, 1), (2, 1)])
 
 
+@pytest.mark.parametrize(("before", "second", "has"), [
+    ("uniform", "range", [(1, 1)]), ("range", "uniform", [(1, 0)]), (None, "range", [(1, 1)]),
+])  # fmt: skip
+def test_of_assignors_with_as_many_votes_the_new_one_counts(
+    before: str | None, second: str, has: list[tuple[int, int]]
+) -> None:
+    """The range assignor gives the first partition to the static member, which is the second one here."""
+    node = ConsumerNode({"t": 2})
+    first = Consumer(node, "first", assignor=before).join()
+    Consumer(node, "second", assignor=second, instance="i").join()
+    assert first.follow().has == has
+
+
 def test_the_configs_of_a_group_count() -> None:
     node = ConsumerNode({"t": 1})
     names = ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms")
@@ -292,6 +307,17 @@ def test_a_group_moves_on_with_what_an_older_kafka_wrote() -> None:
     assert not node.consumers().has_old_metadata
 
 
+def test_a_member_in_a_state_of_a_newer_kafka_begins_anew() -> None:
+    """It is fenced until it says that it owns nothing."""
+    node = ConsumerNode({"t": 1})
+    member = Consumer(node, "a").join()
+    group = node.consumers()
+    group.put(replace(group.members["a"], state=MemberState.UNKNOWN))
+    assert member.follow().error == member.beat().error == E.FENCED_MEMBER_EPOCH
+    assert (member.beat(owned={}).error, member.has) == (E.NONE, [(1, 0)])
+    assert group.state == "Stable"
+
+
 def test_requests_without_a_group() -> None:
     node = ConsumerNode({"t": 1})
     (answer,) = node.ask(ConsumerHeartbeat("g", "a", 3))
@@ -325,6 +351,35 @@ def test_offsets_may_be_committed_with_an_older_epoch() -> None:
     ]  # fmt: skip
     assert committed("a", 2, 1) == E.STALE_MEMBER_EPOCH
     assert [committed("b", epoch, 1) for epoch in (2, 3)] == [E.STALE_MEMBER_EPOCH, E.NONE]
+
+
+def test_who_may_commit_offsets_with_a_transaction() -> None:
+    """Nobody in particular may, as in any group; a member only in its epoch, or with what it has had since an
+    older one."""
+    node = ConsumerNode({"t": 2})
+    one, two = Consumer(node, "a").join(), Consumer(node, "b").join()
+    settled(one, two)
+    named = node.image.topics["t"].topic_id
+
+    def committed(member: str, epoch: int, partition: int = 0, group: str = "g") -> E:
+        place, answers = TopicPartition("t", partition), list[dict[TopicPartition, E]]()
+        node.coordinator.commit(
+            Identity(group, epoch, member), {place: OffsetToCommit(1, topic_id=named)}, answers.append,
+            node.now_ms, producer=ProducerIdAndEpoch(1, 0),
+        )  # fmt: skip
+        node.settle()
+        return answers[0][place]
+
+    assert committed("", -1) == E.NONE
+    assert [committed("nobody", 3), committed("", 3)] == [E.UNKNOWN_MEMBER_ID] * 2
+    assert [committed("a", epoch) for epoch in (-1, 1, 2, 3, 4)] == [
+        E.ILLEGAL_GENERATION, E.ILLEGAL_GENERATION, E.NONE, E.NONE, E.ILLEGAL_GENERATION,
+    ]  # fmt: skip
+    assert [committed("b", epoch, 1) for epoch in (2, 3)] == [E.ILLEGAL_GENERATION, E.NONE]
+    for member in (one, two):
+        member.leave()
+    assert [committed("a", -1), committed("", -1)] == [E.NONE] * 2
+    assert committed("a", 3) == E.UNKNOWN_MEMBER_ID
 
 
 def _commit(node: ConsumerNode, identity: Identity, partition: TopicPartition, named: str) -> E:
