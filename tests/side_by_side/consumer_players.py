@@ -88,6 +88,7 @@ class ConsumerPlayers:
         """``owns`` is "told" (it takes what it was told), "same", "nothing", or "both"; without it the member
         says nothing of that. ``delta`` is added to its epoch; ``topics``, ``assignor`` are new."""
         given = turn.options
+        player.member_id = player.member_id or own_id(turn.who)
         fields: dict[str, Any] = {
             "group_id": GROUP, "member_id": player.member_id, "instance_id": player.instance,
             "member_epoch": player.generation + given.get("delta", 0),
