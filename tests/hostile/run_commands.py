@@ -29,6 +29,7 @@ MODULES = (
 COMMANDS = (
     ("ls",),
     ("cat", "--format", "csv"),
+    ("cat", "--format", "%t %p %o %T %k %s %K %S %R %h\\n", "--where", "offset >= 0 and length(value) > 0"),
     ("lso",),
     ("verify",),
     ("stats",),

@@ -63,7 +63,7 @@ class Runner:
         check_installed(options.to)
         # pyiceberg warns about columns without statistics in every file, which is intended
         logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
-        with _progress(self._messages) as progress:
+        with self._said_when_interrupted(), _progress(self._messages) as progress:
             return export(
                 self._log_dir,
                 chosen,
@@ -74,6 +74,14 @@ class Runner:
                 engine=_engine(engine, jobs),
                 progress=progress,
             )
+
+    @contextmanager
+    def _said_when_interrupted(self) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            self._messages.note("nothing is lost: the same command continues the export")
+            raise
 
     def _located(self, view: PartitionView) -> ReadRequest | None:
         for note in notes(view, self._request):

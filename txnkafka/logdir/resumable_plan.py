@@ -38,7 +38,8 @@ def resumable_plan(
     """Plan the records of ``request`` like ``view.units``, from the view's checkpoint on if it has one.
 
     A later ``PartitionView(source, plan.checkpoint)`` plans the records that were appended or became decided
-    since, and scans only their headers. Both plans together equal one plan of the whole log. Raises
+    since, and scans only their headers. Both plans together equal one plan of the whole log. The predicate of
+    the request is not part of a plan: it is evaluated on what is read. Raises
     CannotResumeError where the log is not the one that was planned, ValueError for a request with a start
     beside a checkpoint, and what ``view.units`` raises.
     """

@@ -186,3 +186,18 @@ def test_an_unknown_column_has_a_hint(run: Run, log_dir: Path, tmp_path: Path) -
     command = ("export", log_dir, "--to", "parquet", "--output", tmp_path / "out")
     assert "columns: there is no val: did you mean value?" in run(*command, "--columns", "val").stderr
     assert "--where: one of topic" in run(*command, "--where", "x = 1").stderr
+
+
+def test_ctrl_c_says_how_it_goes_on(
+    run: Run, log_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    command = ("export", log_dir, "--to", "jsonl", "--output", tmp_path / "out")
+    with monkeypatch.context() as patched:
+        patched.setattr("txnkafka.export.run.stage_unit", interrupted)
+        answer = run(*command, "--jobs", 1)
+    assert answer.status == 130
+    assert "note: nothing is lost: the same command continues the export\n" in answer.stderr
+    assert run(*command).status == 0
