@@ -69,12 +69,12 @@ def template_lines(
         "p": str(topic_partition.partition).encode(),
     }
     parts = [constant.get(part.name, part) if isinstance(part, Letter) else part for part in template]
+    line = b"".join(b"%b" if isinstance(part, Letter) else part.replace(b"%", b"%%") for part in parts)
+    fields = [_FIELDS[part.name] for part in parts if isinstance(part, Letter)]
 
     def lines(records: Iterable[Record]) -> Iterator[bytes]:
         for record in records:
-            yield b"".join(
-                part if isinstance(part, bytes) else _FIELDS[part.name](record, show) for part in parts
-            )
+            yield line % tuple([field(record, show) for field in fields])
 
     return lines
 
@@ -92,7 +92,7 @@ def _content(value: object) -> bytes | None:
 
 
 def _field(value: object, show: Show) -> bytes:
-    content = _content(value)
+    content = value if isinstance(value, bytes) else _content(value)
     return b"" if content is None else show(content)
 
 
