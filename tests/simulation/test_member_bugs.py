@@ -106,7 +106,7 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
         MemberTimers, "expect_revocation", nothing, CONSUMERS, "unassigned|unseen|unavailable",
     ),
     "members that are gone are not expelled": (
-        MemberTimers, "expect", nothing, CONSUMERS, "unassigned|unseen",
+        MemberTimers, "expect", nothing, CONSUMERS, "unassigned|unseen|stuck",
     ),
     "nobody is asked what it has given up": (
         Reconciliation, "_owns", never, CONSUMERS, "owned-by-two|stale-commit|copied-twice",
@@ -117,8 +117,10 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
     ),
     "no rebalance follows a downgrade": (
         ConsumerGroups, "downgrade", without_a_rebalance(ConsumerGroups.downgrade),
-        replace(BUSY, copiers=1, group_consumers=1, session_timeout_ms=1_000),
-        "unassigned|unseen",
+        replace(
+            BUSY, copiers=1, group_consumers=1, session_timeout_ms=1_000, rebalance_timeout_ms=600
+        ),
+        "unassigned|unseen|stuck",
     ),
 }  # fmt: skip
 

@@ -37,13 +37,13 @@ def test_findings_are_shown_with_what_repeats_them(monkeypatch: pytest.MonkeyPat
             yield Report(seed, events, "ab", Counter(kill=1), texts, swarm, ["1 fault kill"])
 
     monkeypatch.setattr(runs, "run_seeds", found)
-    status, output = simulated("--seed", "5", "--seeds", "3", "--events", "200000")
+    status, output = simulated("--seed", "5", "--seeds", "3", "--events", "500000")
     assert status == 1
     assert "G1a: it was aborted" in output
     assert "1 fault kill" in output
-    assert "to repeat it: txnkafka simulate --seed 6 --events 200000" in output
+    assert "to repeat it: txnkafka simulate --seed 6 --events 500000" in output
     assert "never happened: power cut" in output
     assert "never happened: kill" not in output
-    assert output.splitlines()[-1] == "600000 events of 3 seeds, 1 with findings"
-    monkeypatch.setattr(ledger, "COMPLETE_EVENTS", 1_000_000)
-    assert "never happened" not in simulated("--seed", "5", "--seeds", "3", "--events", "200000")[1]
+    assert output.splitlines()[-1] == "1500000 events of 3 seeds, 1 with findings"
+    monkeypatch.setattr(ledger, "COMPLETE_EVENTS", 2_000_000)
+    assert "never happened" not in simulated("--seed", "5", "--seeds", "3", "--events", "500000")[1]

@@ -108,7 +108,7 @@ class ConsumerMembership(Membership):
 
     def _linger(self) -> Steps:
         """Now and then a member is slow to give up partitions, and says all the time that it has them."""
-        if self._world.is_calm or self._client.random.random() > 0.3:
+        if self._world.is_calm or self._client.random.random() > 0.5:
             return ErrorCode.NONE
         self._world.counts["consumer kept its partitions"] += 1
         is_for_ever = self._client.random.random() < 0.5

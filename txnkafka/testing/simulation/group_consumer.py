@@ -113,14 +113,14 @@ class GroupConsumer(Client):
         """What may happen to a process. Returns an error when that ends it."""
         world = self.world
         chance = 1.0 if world.is_calm else self.random.random()
-        if chance < 0.012:
+        if chance < 0.04:
             world.counts["member stopped"] += 1
             yield self.rest()
             return ErrorCode.REQUEST_TIMED_OUT
-        if chance < 0.024:
+        if chance < 0.14:
             yield from self.membership.leave()
             return ErrorCode.REQUEST_TIMED_OUT
-        if chance < 0.045:
+        if chance < 0.19:
             world.counts["member overslept"] += 1
             yield self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms
         return ErrorCode.NONE

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = ["COMPLETE_EVENTS", "EXPECTED", "missing"]
 
-COMPLETE_EVENTS: Final = 400_000
+COMPLETE_EVENTS: Final = 1_500_000
 """A run of so many events in all its seeds must have everything."""
 _OF_THE_NETWORK: Final = (
     "request dropped",
