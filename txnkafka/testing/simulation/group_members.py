@@ -138,5 +138,5 @@ class GroupMembers:
                 for topic in topics:
                     for number in range(topic.partitions):
                         partition = TopicPartition(topic.name, number)
-                        at = max(each.reader.positions.get(partition, -1) for each in members)
+                        at = max(each.reader.read.get(partition, -1) for each in members)
                         yield group_id, partition, at

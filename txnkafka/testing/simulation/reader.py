@@ -95,12 +95,14 @@ def visible(answer: Fetched, position: int = 0) -> tuple[list[tuple[int, int]], 
 
 
 class Reader:
-    """``positions`` are where it reads on, ``process`` its name in the history."""
+    """``positions`` are where it reads on, ``read`` how far it has got at last, ``process`` its name in the
+    history."""
 
     def __init__(self, world: World, process: str, random: Random, isolation_level: IsolationLevel) -> None:
         self.process = process
         self.isolation_level = isolation_level
         self.positions: dict[TopicPartition, int] = {}
+        self.read: dict[TopicPartition, int] = {}
         self._world = world
         self._random = random
         self._new: set[TopicPartition] = set()  # whose position was set
@@ -142,7 +144,7 @@ class Reader:
             return [], position
         values, end = visible(answer, position)
         if end > position:
-            self.positions[partition] = end
+            self.positions[partition] = self.read[partition] = end
             is_new = partition in self._new
             self._new.discard(partition)
             self._world.counts["records read"] += len(values)
