@@ -18,7 +18,10 @@ from pathlib import Path
 
 SECONDS, BYTES = 300, 4 << 30  # limits that stop a command; those of the test are lower
 DENSE_BYTES = 8 << 20
-READERS = ("ls", "cat", "cat_partition", "lso", "verify", "stats", "dump", "dump_files")
+READERS = (
+    "ls", "cat", "cat_partition", "lso", "lso_text", "show", "strip_text", "txns", "groups", "verify",
+    "stats", "dump", "dump_files",
+)  # fmt: skip
 WRITERS = ("export", "export_run", "repair")
 MODULES = (
     "txnkafka.cli.main",
@@ -31,6 +34,9 @@ COMMANDS = (
     ("cat", "--format", "csv"),
     ("cat", "--format", "%t %p %o %T %k %s %K %S %R %h\\n", "--where", "offset >= 0 and length(value) > 0"),
     ("lso",),
+    ("show",),
+    ("txns",),
+    ("groups",),
     ("verify",),
     ("stats",),
     ("export", "--to", "jsonl", "--partition-by", "none", "--jobs", "1", "--output"),
