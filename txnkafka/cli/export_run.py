@@ -13,14 +13,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.output import write_json, write_text
+from txnkafka.cli.progress import Progress
 from txnkafka.cli.read_options import notes, where
 from txnkafka.export import ExportOptions, ExportReport, LocalEngine, export
 from txnkafka.export.tables import check_installed
+from txnkafka.shown import counted, size
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.errors import CorruptRecordError
-    from txnkafka.export.run import Engine, Progress
+    from txnkafka.export.run import Engine
     from txnkafka.logdir import LogDir, PartitionView, ReadRequest
     from txnkafka.model import TopicPartition
 
@@ -63,16 +65,22 @@ class Runner:
         check_installed(options.to)
         # pyiceberg warns about columns without statistics in every file, which is intended
         logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
-        with self._said_when_interrupted(), _progress(self._messages) as progress:
+        with self._said_when_interrupted(), Progress(self._messages) as progress:
+            progress.partitions(len(chosen))
+
+            def located(view: PartitionView) -> ReadRequest | None:
+                progress.partition(view.topic_partition)
+                return self._located(view)
+
             return export(
                 self._log_dir,
                 chosen,
                 output,
                 options,
-                locate=self._located,
+                locate=located,
                 incremental=incremental,
                 engine=_engine(engine, jobs),
-                progress=progress,
+                progress=lambda done, total: progress.amount("writing", done, total),
             )
 
     @contextmanager
@@ -106,21 +114,6 @@ def _engine(engine: str, jobs: int) -> Engine:
     return SparkEngine()
 
 
-@contextmanager
-def _progress(messages: Messages) -> Iterator[Progress | None]:
-    """Provide a progress bar on a terminal, else None."""
-    if not sys.stderr.isatty() or messages.verbosity < 0:
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TimeRemainingColumn
-
-    columns = (BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
-    with Progress(*columns, console=Console(file=sys.stderr), transient=True) as bar:
-        task = bar.add_task("")
-        yield lambda done, total: bar.update(task, completed=done, total=total)
-
-
 def report_export(report: ExportReport, output: str, messages: Messages, output_format: str) -> int:
     """Report the result; returns the exit status."""
     for finding in report.findings:
@@ -134,7 +127,7 @@ def report_export(report: ExportReport, output: str, messages: Messages, output_
     else:
         new = "" if report.new_rows == report.rows else f", {report.new_rows:,} of them now"
         write_text(
-            f"{report.rows:,} records of {report.partitions:,} partitions in {report.files:,} files "
-            f"({report.bytes:,} bytes) in {output}{new}"
+            f"{counted(report.rows, 'record')} of {counted(report.partitions, 'partition')} in "
+            f"{counted(report.files, 'file')} ({size(report.bytes)}) in {output}{new}"
         )
     return 0 if report.is_sound else FINDINGS

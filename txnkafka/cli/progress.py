@@ -69,6 +69,10 @@ class Progress:
         self._phase, self._read, self._size = str(partition), 0, bytes_
         self._number += 1
 
+    def amount(self, phase: str, done: int, total: int) -> None:
+        """Set how many bytes of all are done, over all partitions."""
+        self._phase, self._number, self._read, self._size = phase, 0, done, total
+
     def read(self, bytes_: int) -> None:
         """Count bytes read of this partition."""
         self._read += bytes_

@@ -31,7 +31,7 @@ def test_lines_are_those_of_cat(run: Run, log_dir: Path, tmp_path: Path) -> None
     assert second == f"topic=orders/{DAY}/1-00000000000000000000.jsonl"
     lines = [line for name in (first, second) for line in (tmp_path / "out" / name).read_text().splitlines()]
     assert lines == run("-q", "cat", log_dir).lines
-    assert re.fullmatch(r"4 records of 2 partitions in 2 files \([\d,]+ bytes\) in \S+/out\n", answer.stdout)
+    assert re.fullmatch(r"4 records of 2 partitions in 2 files \([\d.]+ K?i?B\) in \S+/out\n", answer.stdout)
     assert "open transaction" in answer.stderr
 
 

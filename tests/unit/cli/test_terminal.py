@@ -93,7 +93,7 @@ def test_symbols_of_the_encoding(run: Run, log_dir: Path, monkeypatch: pytest.Mo
 
 
 def test_progress_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
-    seconds = iter([0.0, 0.2, 61.0, 62.0, 63.0])
+    seconds = iter([0.0, 0.2, 61.0, 62.0, 63.0, 64.0])
     monkeypatch.setattr(progress_module, "running_seconds", lambda: next(seconds))
     progress = Progress(Messages())
     assert progress.text == "opening the directory (0:00)"
@@ -105,6 +105,8 @@ def test_progress_says_what_is_done(monkeypatch: pytest.MonkeyPatch) -> None:
     assert progress.text == "partition 2 of 3,000, orders-4 (1:02)"
     progress.phase("loading __transaction_state")
     assert progress.text == "loading __transaction_state (1:03)"
+    progress.amount("writing", 1 << 20, 3 << 20)
+    assert progress.text == "writing, 1.0 MiB of 3.0 MiB (1:04)"
 
 
 def slow_until_drawn(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
@@ -131,6 +133,7 @@ def slow_until_drawn(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
 SLOW = {
     "repair --dry-run": "txnkafka.storage.data_directory.DataDirectory.close",
     "handover --check --to kafka": "txnkafka.handover.hand_over.check",
+    "export --to jsonl --output out": "txnkafka.cli.export_run.export",
     **dict.fromkeys(
         ("verify", "ls", "lso", "show", "stats", "txns", "groups"), "txnkafka.logdir.LogDir.__init__"
     ),
@@ -139,9 +142,10 @@ SLOW = {
 
 @pytest.mark.parametrize("command", SLOW)
 def test_progress_moves_while_a_command_waits(
-    run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch, command: str
+    run: Run, log_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
     """Even opening a directory, or planning, which counts nothing, is not silent."""
+    monkeypatch.chdir(tmp_path)
     name, *options = command.split()
     as_terminal(monkeypatch, 80)
     slow_until_drawn(monkeypatch, SLOW[command])
