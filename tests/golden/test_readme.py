@@ -26,7 +26,7 @@ COMMANDS = re.compile(r"^```\n(\$ .*?)^```\n", re.MULTILINE | re.DOTALL)
 
 @pytest.fixture
 def beside_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The files are as old as the copy, as they are in a clone: LogDir judges by the times of files that a broker left.
+    # as new as in a clone: LogDir judges by the times of files where a broker left them
     shutil.copytree(ROOT / "demo", tmp_path / "demo", copy_function=shutil.copyfile)
     monkeypatch.chdir(tmp_path)
 
