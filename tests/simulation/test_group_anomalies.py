@@ -1,13 +1,10 @@
-"""Each anomaly of groups is found in a history where it was planted, and no other one in a sound history."""
+"""Anomalies to plant into a sound history of groups, and what is no anomaly."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-import pytest
-
 from txnkafka.testing.simulation.anomalies import anomalies
-from txnkafka.testing.simulation.group_anomalies import GROUP_CHECKS
 from txnkafka.testing.simulation.history import (
     Assignment,
     Commit,
@@ -183,21 +180,6 @@ PLANTED: list[tuple[str, Callable[[History], None]]] = [
     ("not-copied", missing),
     ("not-copied", of_nothing),
 ]
-
-
-def test_a_sound_history_has_none() -> None:
-    assert anomalies(sound()) == []
-
-
-@pytest.mark.parametrize(("name", "plant"), PLANTED, ids=[plant.__name__ for _, plant in PLANTED])
-def test_a_planted_anomaly_is_found(name: str, plant: Callable[[History], None]) -> None:
-    history = sound()
-    plant(history)
-    assert name in names(history)
-
-
-def test_each_check_has_a_planted_anomaly() -> None:
-    assert {name for name, _ in PLANTED} == set(GROUP_CHECKS)
 
 
 def test_what_nobody_knows_is_no_anomaly() -> None:

@@ -1,10 +1,8 @@
-"""Each anomaly of members is found in a history where it was planted, and no other one in a sound history."""
+"""Anomalies to plant into a sound history of members, and what is no anomaly."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-
-import pytest
 
 from txnkafka.testing.simulation.anomalies import anomalies
 from txnkafka.testing.simulation.history import (
@@ -15,7 +13,6 @@ from txnkafka.testing.simulation.history import (
     Ownership,
     Topic,
 )
-from txnkafka.testing.simulation.member_anomalies import MEMBER_CHECKS
 
 ZERO, ONE = ("a", 0), ("a", 1)
 
@@ -100,21 +97,6 @@ PLANTED: list[tuple[str, Callable[[History], None]]] = [
     ("stale-commit", of_the_expelled),
     ("member-lost", forgotten),
 ]
-
-
-def test_a_sound_history_has_none() -> None:
-    assert anomalies(sound()) == []
-
-
-@pytest.mark.parametrize(("name", "plant"), PLANTED, ids=[plant.__name__ for _, plant in PLANTED])
-def test_a_planted_anomaly_is_found(name: str, plant: Callable[[History], None]) -> None:
-    history = sound()
-    plant(history)
-    assert name in names(history)
-
-
-def test_each_check_has_a_planted_anomaly() -> None:
-    assert {name for name, _ in PLANTED} == set(MEMBER_CHECKS)
 
 
 def test_what_nobody_knows_is_no_anomaly() -> None:
