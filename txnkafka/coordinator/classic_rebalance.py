@@ -25,7 +25,8 @@ E = ErrorCode
 
 
 class GroupConfig(NamedTuple):
-    """The settings ``group.*`` and ``offset*`` of the broker."""
+    """The settings ``group.*`` and ``offset*`` of the broker; ``max_batch_bytes`` is the
+    ``max.message.bytes`` of ``__consumer_offsets``."""
 
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
@@ -35,6 +36,7 @@ class GroupConfig(NamedTuple):
     retention_ms: int = 604_800_000
     retention_check_interval_ms: int = 600_000
     consumer: ConsumerGroupConfig = ConsumerGroupConfig()
+    max_batch_bytes: int = 1_048_588
 
 
 class Persist(Protocol):

@@ -1,20 +1,21 @@
-"""``Expiry``: which ids to look at next, and how many tombstones of transactional ids fit into one batch.
+"""``Expiry``: which ids to look at next, and how many tombstones fit into one batch.
 
 A hundred thousand idle ids, or groups, are looked at in slices, so that no request waits for all of them, and
 their tombstones are written in batches that the log accepts (KAFKA-13099).
-Source: TransactionStateManager.removeExpiredTransactionalIds.
+Source: TransactionStateManager.removeExpiredTransactionalIds,
+GroupCoordinatorService.cleanupExpiredGroupMetadata.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final, TypeVar
 
-from txnkafka.coordinator.txn_events import TransactionRecord
 from txnkafka.record.batch_header import HEADER_SIZE
 
 __all__ = ["Expiry", "batches_of"]
 
+T = TypeVar("T")
 SLICE: Final = 2_000
 RECORD_BYTES: Final = 26  # of a record beside its key, at the most: six varints and the attributes
 
@@ -41,17 +42,17 @@ class Expiry:
         return found
 
 
-def batches_of(tombstones: Iterable[TransactionRecord], max_bytes: int) -> Iterator[list[TransactionRecord]]:
+def batches_of(tombstones: Iterable[T], key_of: Callable[[T], bytes], max_bytes: int) -> Iterator[list[T]]:
     """Tombstones of one partition in batches of at most so many bytes. One that is larger is alone: the log
     refuses it, and its id stays."""
-    batch: list[TransactionRecord] = []
+    batch: list[T] = []
     size = HEADER_SIZE
-    for record in tombstones:
-        needed = RECORD_BYTES + len(record.key)
+    for tombstone in tombstones:
+        needed = RECORD_BYTES + len(key_of(tombstone))
         if batch and size + needed > max_bytes:
             yield batch
             batch, size = [], HEADER_SIZE
-        batch.append(record)
+        batch.append(tombstone)
         size += needed
     if batch:
         yield batch

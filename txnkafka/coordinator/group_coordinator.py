@@ -276,10 +276,10 @@ class GroupCoordinator:
             self._delete(group, lambda error: reply(append_error(error)))
 
     def _delete(self, group: AnyGroup, call: Callable[[ErrorCode], None]) -> None:
-        here = self.partitions.loaded[self.partitions.number_of(group.group_id)]
-        offsets = [(key, None) for key in here.offsets.keys(group.group_id)]
-        tombstones = [*offsets, *group_tombstones(group)]
-        if self._log.append_offsets(group.group_id, tombstones, call):
+        number = self.partitions.number_of(group.group_id)
+        here = self.partitions.loaded[number]
+        keys = [*here.offsets.keys(group.group_id), *(key for key, _ in group_tombstones(group))]
+        if self._offsets.delete_keys(number, keys, call):
             self._forget(group)
             del here.groups[group.group_id]
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from txnkafka.coordinator.classic_group import ClassicGroup
+from txnkafka.coordinator.expiry import batches_of
 from txnkafka.coordinator.group_host import GroupHost
 from txnkafka.coordinator.group_partition import AnyGroup, GroupPartition, record_of
 from txnkafka.coordinator.group_partitions import GroupPartitions
@@ -97,7 +98,29 @@ class GroupLog:
         producer: ProducerIdAndEpoch | None = None,
     ) -> bool:
         """Append records of offsets, and apply them. Returns whether they were appended."""
-        number = self._partitions.number_of(group_id)
+        return self._append_offsets(self._partitions.number_of(group_id), records, call, producer)
+
+    def append_tombstones(
+        self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None], max_bytes: int
+    ) -> bool:
+        """Append tombstones to a partition, those of offsets first, in batches of at most so many bytes, and
+        apply those of offsets. ``call`` gets the error of the first batch that is refused, or what becomes of
+        the last one. Returns whether all were appended."""
+        batches = list(batches_of(keys, lambda key: key, max_bytes))
+        for batch in batches[:-1]:
+            refused: list[ErrorCode] = []
+            if not self._append_offsets(number, [(key, None) for key in batch], refused.append):
+                call(refused[0])
+                return False
+        return self._append_offsets(number, [(key, None) for key in batches[-1]], call)
+
+    def _append_offsets(
+        self,
+        number: int,
+        records: Records,
+        call: Callable[[ErrorCode], None],
+        producer: ProducerIdAndEpoch | None = None,
+    ) -> bool:
         try:
             first = self._host.append(number, records, call, producer)
         except KafkaError as error:

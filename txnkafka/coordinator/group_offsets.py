@@ -6,7 +6,7 @@ in the time of reading them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from txnkafka.coordinator.group_requests import CommittedOffset
 from txnkafka.coordinator.log_event import LogEvent
@@ -18,19 +18,22 @@ from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log,
 __all__ = ["GroupOffsets"]
 
 _VERSION = 2  # bytes of a key
+_LENGTH = 2  # bytes before a string
 
 
 class GroupOffsets:
-    """Offsets by group; changed by ``replay`` only. Names are keys without their version."""
+    """Offsets by group; changed by ``replay`` only. Names are keys without their version; they begin with the
+    length and the name of the group."""
 
     def __init__(self) -> None:
         self._offsets = Offsets()
-        self._names: dict[str, dict[bytes, None]] = {}  # of what is committed or pending, by group
+        self._names: dict[bytes, dict[bytes, None]] = {}  # by their beginnings
 
     @property
     def groups(self) -> Iterator[str]:
         """The groups with an offset, committed or pending."""
-        yield from self._names
+        for begin in self._names:
+            yield begin[_LENGTH:].decode(errors="replace")
 
     def replay(self, event: LogEvent) -> None:
         """Apply the next record or end marker of the log."""
@@ -40,17 +43,18 @@ class GroupOffsets:
             self._tidy(name)
         if event.key is not None and event.key[:_VERSION] in OFFSET_COMMIT_KEYS:
             name = event.key[_VERSION:]
-            self._names.setdefault(_group_of(name), {})[name] = None
+            self._names.setdefault(_begin_of(name), {})[name] = None
             self._tidy(name)
 
     def _tidy(self, name: bytes) -> None:
         """Forget a name that has no offset any more."""
         if name in self._offsets.committed or self._is_pending(name):
             return
-        names = self._names.get(_group_of(name), {})
+        begin = _begin_of(name)
+        names = self._names.get(begin, {})
         names.pop(name, None)
         if not names:
-            self._names.pop(_group_of(name), None)
+            self._names.pop(begin, None)
 
     def fetch(self, group: str, partition: TopicPartition, *, is_stable_wanted: bool) -> CommittedOffset:
         """The committed offset of a partition; with ``is_stable_wanted`` an error while a transaction that
@@ -65,14 +69,14 @@ class GroupOffsets:
 
     def committed(self, group: str) -> Iterator[OffsetAndMetadata]:
         """The committed offsets of a group."""
-        for name in self._names.get(group, ()):
+        for name in self._names_of(group):
             found = self._decoded(name)
             if found is not None:
                 yield found
 
     def has_pending(self, group: str) -> bool:
         """Whether a transaction that commits offsets of the group is open."""
-        return any(map(self._is_pending, self._names.get(group, ())))
+        return any(map(self._is_pending, self._names_of(group)))
 
     def is_pending(self, group: str, partition: TopicPartition) -> bool:
         """Whether a transaction that commits this offset is open."""
@@ -80,12 +84,17 @@ class GroupOffsets:
 
     def keys(self, group: str) -> list[bytes]:
         """The keys of all offsets of a group: what to write tombstones for."""
-        return [OFFSET_COMMIT_KEYS[1] + name for name in self._names.get(group, ())]
+        return [OFFSET_COMMIT_KEYS[1] + name for name in self._names_of(group)]
 
-    def keys_of(self, partition: TopicPartition) -> dict[str, bytes]:
-        """The keys of the offsets of a partition, by group."""
-        keys = {group: encode_offset_commit_key(group, *partition) for group in self._names}
-        return {group: key for group, key in keys.items() if key[_VERSION:] in self._names[group]}
+    def keys_of(self, partition: TopicPartition) -> list[bytes]:
+        """The keys of the offsets of a partition, of all groups."""
+        end = encode_offset_commit_key("", *partition)[_VERSION + _LENGTH :]
+        version = OFFSET_COMMIT_KEYS[1]
+        return [version + begin + end for begin, names in self._names.items() if begin + end in names]
+
+    def _names_of(self, group: str) -> Iterable[bytes]:
+        encoded = group.encode()
+        return self._names.get(len(encoded).to_bytes(_LENGTH, "big") + encoded, ())
 
     def _is_pending(self, name: bytes) -> bool:
         return any(name in pending for pending in self._offsets.pending.values())
@@ -97,6 +106,5 @@ class GroupOffsets:
         return OffsetAndMetadata.of(decode_group_log(OFFSET_COMMIT_KEYS[1] + name, record.value))
 
 
-def _group_of(name: bytes) -> str:
-    size = int.from_bytes(name[:2], "big")
-    return name[2 : 2 + size].decode(errors="replace")
+def _begin_of(name: bytes) -> bytes:
+    return name[: _LENGTH + int.from_bytes(name[:_LENGTH], "big")]

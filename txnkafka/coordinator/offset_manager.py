@@ -161,9 +161,13 @@ class OffsetManager:
     def delete_partition(self, partition: TopicPartition) -> None:
         """A partition is deleted: write tombstones for its offsets, also for those that an open transaction
         is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
-        for here in list(self._partitions.loaded.values()):
-            for group_id, key in here.offsets.keys_of(partition).items():
-                self._log.append_offsets(group_id, [(key, None)], lambda _: None)
+        for number, here in list(self._partitions.loaded.items()):
+            if keys := here.offsets.keys_of(partition):
+                self.delete_keys(number, keys, lambda _: None)
+
+    def delete_keys(self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None]) -> bool:
+        """Write tombstones to a partition; see ``GroupLog.append_tombstones``."""
+        return self._log.append_tombstones(number, keys, call, self._rebalance.config.max_batch_bytes)
 
     def expire(self, here: GroupPartition, group: AnyGroup) -> bool:
         """Write tombstones for offsets that were not used for the retention time; returns whether none is
@@ -171,7 +175,7 @@ class OffsetManager:
         expired = self._expired(here, group)
         is_last = len(expired) == len(here.offsets.keys(group.group_id))
         if expired:
-            self._log.append_offsets(group.group_id, [(key, None) for key in expired], lambda _: None)
+            self.delete_keys(self._partitions.number_of(group.group_id), expired, lambda _: None)
         return is_last
 
     def _expired(self, here: GroupPartition, group: AnyGroup) -> list[bytes]:

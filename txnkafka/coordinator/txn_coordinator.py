@@ -27,6 +27,7 @@ Source: TransactionCoordinator, TransactionStateManager of Apache Kafka 4.3.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from operator import attrgetter
 from typing import Final
 
 from txnkafka.coordinator.append_errors import append_error
@@ -364,7 +365,7 @@ class TransactionCoordinator:
                 tombstones.setdefault(self.partition_of(transactional_id), {})[transactional_id] = result
         for expired in tombstones.values():
             records = [result.record for result in expired.values() if result.record is not None]
-            for batch in batches_of(records, self.config.max_batch_bytes):
+            for batch in batches_of(records, attrgetter("key"), self.config.max_batch_bytes):
                 self._fly_tombstones([(record, expired[record.transactional_id]) for record in batch], now_ms)
 
     def _expired(self, transactional_id: str, now_ms: int) -> Transition | None:

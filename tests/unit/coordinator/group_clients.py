@@ -22,7 +22,7 @@ from txnkafka.coordinator.group_requests import (
 )
 from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import KafkaStorageError
+from txnkafka.errors import KafkaStorageError, MessageTooLargeError
 from txnkafka.model import NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
 
 __all__ = ["START_MS", "Member", "Node"]
@@ -41,6 +41,8 @@ class Node:
         self.events: list[LogEvent] = []
         self.now_ms = START_MS
         self.waits, self.fails = waits, False
+        self.accepts = 1 << 30  # batches
+        self.max_keys = 1 << 20  # bytes of keys in a batch
         self._waiting: list[Callable[[ErrorCode], None]] = []
         self._ids = 0
         self.image = ClusterImage()
@@ -61,8 +63,11 @@ class Node:
         call: Callable[[ErrorCode], None],
         producer: ProducerIdAndEpoch | None = None,
     ) -> int:
-        if self.fails:
+        self.accepts -= 1
+        if self.fails or self.accepts < 0:
             raise KafkaStorageError("the disk is full")
+        if sum(len(key) for key, _ in records) > self.max_keys:
+            raise MessageTooLargeError("too many keys")
         first = len(self.events)
         producer_id = NO_PRODUCER_ID if producer is None else producer.producer_id
         for i, (key, value) in enumerate(records):
@@ -78,6 +83,11 @@ class Node:
         return f"id{self._ids}"
 
     # The world
+
+    @property
+    def waiting(self) -> int:
+        """How many calls wait until something is durable."""
+        return len(self._waiting)
 
     def flush(self, error: ErrorCode = NONE) -> None:
         """Everything that was appended is durable, or never will be."""

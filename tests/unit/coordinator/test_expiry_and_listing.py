@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from operator import attrgetter
 
 import pytest
 
@@ -189,11 +190,11 @@ def test_a_tombstone_that_failed_leaves_the_id_usable() -> None:
 
 def test_tombstones_come_in_batches_that_the_log_accepts() -> None:
     records = [TransactionRecord(f"id-{i:05}", None) for i in range(5_000)]
-    batches = list(batches_of(records, 16_384))
+    batches = list(batches_of(records, attrgetter("key"), 16_384))
     assert [record for batch in batches for record in batch] == records
     assert max(sum(26 + len(record.key) for record in batch) for batch in batches) <= 16_384 - 61
     assert len(batches) == 12
-    assert [len(batch) for batch in batches_of(records[:3], 10)] == [1, 1, 1]
+    assert [len(batch) for batch in batches_of(records[:3], attrgetter("key"), 10)] == [1, 1, 1]
 
 
 def test_many_ids_expire_in_slices() -> None:

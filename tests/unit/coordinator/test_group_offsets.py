@@ -188,6 +188,37 @@ def test_a_group_whose_tombstones_cannot_be_written_is_still_there() -> None:
     assert (errors[1:], node.coordinator.listed()) == ([E.NONE], [])
 
 
+def test_a_group_with_more_tombstones_than_fit_into_a_batch_is_deleted_and_expires() -> None:
+    for is_deleted in (True, False):
+        node = Node(retention_ms=1_000, retention_check_interval_ms=1_000, max_batch_bytes=500)
+        node.max_keys = 500
+        for number in range(40):
+            node.commit(1, topic=f"topic-{number:010}")
+        errors: list[E] = []
+        if is_deleted:
+            node.coordinator.delete("g", errors.append)
+            node.flush()
+        else:
+            node.wait(3_000)
+        assert (errors, node.coordinator.listed()) == ([E.NONE] * is_deleted, [])
+        node.start()
+        assert node.coordinator.listed() == []
+
+
+def test_a_deletion_in_batches_is_answered_once() -> None:
+    """Whichever of them is refused or never durable."""
+    for accepted, error in ((2, E.NOT_COORDINATOR), (9, E.NOT_COORDINATOR), (9, E.NONE)):
+        node = Node(waits=True, max_batch_bytes=61 + 26 + 30)
+        for number in range(5):
+            node.commit(1, topic=f"topic-{number:010}")
+        node.flush()
+        errors: list[E] = []
+        node.accepts = accepted
+        node.coordinator.delete("g", errors.append)
+        node.flush(E.KAFKA_STORAGE_ERROR if error else E.NONE)
+        assert errors == [error]
+
+
 def test_a_deleted_group_has_no_pending_offset_either() -> None:
     node = Node()
     node.commit(1)
@@ -211,6 +242,19 @@ def test_the_offsets_of_a_deleted_partition_go_with_it() -> None:
     for _ in range(2):
         assert [node.fetched(topic=topic).offset for topic in ("t", "u")] == [-1, 1]
         node.start()
+
+
+def test_a_deleted_partition_costs_one_batch_for_all_groups() -> None:
+    node = Node(waits=True)
+    for number in range(100):
+        node.commit(1, Identity(f"g{number}"))
+        node.commit(1, Identity(f"g{number}é"), topic="u")
+    node.flush()
+    node.coordinator.delete_partition(TopicPartition("t", 0), node.now_ms)
+    assert node.waiting == 1
+    node.waits = False
+    assert {node.fetched(group=f"g{number}").offset for number in range(100)} == {-1}
+    assert {node.fetched(group=f"g{number}é", topic="u").offset for number in range(100)} == {1}
 
 
 def test_158_offsets_of_a_simple_group_expire_after_their_commit() -> None:
