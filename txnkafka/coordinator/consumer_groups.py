@@ -229,16 +229,15 @@ class ConsumerGroups:
 
     def fence(
         self, here: GroupPartition, group: ConsumerGroup, gone: Sequence[ConsumerMember], call: Call
-    ) -> None:
+    ) -> bool:
         """Remove members; those that are left may all be of the classic protocol, and so is the group
-        then."""
+        then. Returns whether that was appended."""
         group_id, gone_ids = group.group_id, {member.member_id for member in gone}
         left = [member for member in group.members.values() if member.member_id not in gone_ids]
         if gone and left and self.may_downgrade(left):
             tombstones = list(consumer_records.group_tombstones(group, group.members))
             classic = classic_of(group, left, group.targets, self.host.image, self.rebalance.now_ms)
-            self.downgrade(here, group, classic, tombstones, call, is_rebalanced=True)
-            return
+            return self.downgrade(here, group, classic, tombstones, call, is_rebalanced=True)
         records: list[Record] = []
         for member in gone:
             records.extend(consumer_records.member_tombstones(group_id, member.member_id))
@@ -249,17 +248,19 @@ class ConsumerGroups:
         if gone:
             metadata_hash = hash_of(subscriptions, self.host.image)
             records.append(consumer_records.epoch_record(group_id, group.epoch + 1, metadata_hash))
-        if self.append(group_id, records, call):
-            for member in gone:
-                self.timers.cancel(group_id, member.member_id)
+        is_appended = self.append(group_id, records, call)
+        for member in gone if is_appended else ():
+            self.timers.cancel(group_id, member.member_id)
+        return is_appended
 
-    def _overdue(self, group_id: str, member_id: str, epoch: int | None) -> None:
+    def _overdue(self, group_id: str, member_id: str, epoch: int | None) -> bool:
         here, group = self.log.partition(group_id), self.log.group(group_id)
         if not isinstance(group, ConsumerGroup) or here is None:
-            return
+            return True
         member = group.members.get(member_id)
-        if member is not None and epoch in (None, member.epoch):
-            self.fence(here, group, [member], lambda _: None)
+        if member is None or epoch not in (None, member.epoch):
+            return True
+        return self.fence(here, group, [member], lambda _: None)
 
     # Back to the classic protocol
 

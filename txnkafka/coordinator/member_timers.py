@@ -17,14 +17,16 @@ __all__ = ["MemberTimers"]
 
 _SESSION, _REVOKE, _JOIN, _SYNC = "member session", "member revoke", "member join", "member sync"
 _ALL: Final = (_SESSION, _REVOKE, _JOIN, _SYNC)
+_RETRY_MS: Final = 500  # as in Kafka (``CoordinatorRuntime``)
 
 
 @dataclass
 class MemberTimers:
-    """``fence`` removes a member; its third argument is the epoch in which it was to act, None for any."""
+    """``fence`` removes a member, and returns False where that could not be written: then it is tried again.
+    Its third argument is the epoch in which the member was to act, None for any."""
 
     clock: ClassicRebalance
-    fence: Callable[[str, str, int | None], None]
+    fence: Callable[[str, str, int | None], bool]
 
     def expect(self, group_id: str, member_id: str, within_ms: int) -> None:
         """The member is to be heard of in time."""
@@ -74,5 +76,8 @@ class MemberTimers:
     def _later(
         self, name: str, group_id: str, member_id: str, after_ms: int, epoch: int | None = None
     ) -> None:
-        key = (name, group_id, member_id)
-        self.clock.later(key, after_ms, lambda: self.fence(group_id, member_id, epoch))
+        def over() -> None:
+            if not self.fence(group_id, member_id, epoch):
+                self._later(name, group_id, member_id, _RETRY_MS, epoch)
+
+        self.clock.later((name, group_id, member_id), after_ms, over)
