@@ -77,14 +77,15 @@ class ConsumerRegexes:
         if not (is_first or group.subscribers) or self.clock.timers.is_set(key):
             return
         last = next(iter(group.regexes.values()), None)
-        if last is not None and self.clock.now_ms <= last.timestamp + LEAST_INTERVAL_MS:
+        since_ms = -1 if last is None else self.clock.now_ms - last.timestamp  # or the clock was put back
+        if 0 <= since_ms <= LEAST_INTERVAL_MS:
             return
         wanted = group.subscribers.copy()
         wanted.update([new] if new else [])
         wanted.subtract([old] if old else [])
         regexes = sorted(regex for regex, count in wanted.items() if count > 0)
         refresh_ms = self.clock.config.consumer.regex_refresh_interval_ms
-        is_old = last is None or self.clock.now_ms > last.timestamp + refresh_ms
+        is_old = not 0 <= since_ms <= refresh_ms
         has_new_topics = group.resolved < self.host.image.topic_creations
         if regexes and (is_first or is_old or has_new_topics or len(regexes) != len(group.regexes)):
             self.clock.later(key, 0, lambda: self._refresh(group.group_id, regexes))

@@ -74,8 +74,8 @@ class MemberUpdate:
     def write_targets(self) -> tuple[int, Target]:
         """Write what all members are to have, if that is due; returns the epoch and the member's target."""
         group = self.group
-        is_due = self.config.assignment_interval_ms == 0 or group.assignment_timestamp == 0
-        is_due = is_due or self.now_ms >= group.assignment_timestamp + self.config.assignment_interval_ms
+        since_ms = self.now_ms - group.assignment_timestamp  # negative when the clock was put back
+        is_due = group.assignment_timestamp == 0 or not 0 <= since_ms < self.config.assignment_interval_ms
         if group.assignment_epoch >= self.epoch or not is_due:
             return group.assignment_epoch, self.present_target
         members = {each.member_id: each for each in group.with_member(self.new)}

@@ -99,3 +99,10 @@ def test_patterns_are_resolved_anew_after_a_restart() -> None:
     one.follow()
     node.wait(0)
     assert one.follow().has == [(1, 0), (2, 0)]
+
+
+def test_a_new_pattern_is_looked_for_when_the_clock_was_put_back() -> None:
+    node = ConsumerNode({"t1": 1, "u1": 1})
+    joined(node, "a", "t.").follow()
+    node.now_ms -= 86_400_000
+    assert joined(node, "b", "u.").follow().has == [(2, 0)]
