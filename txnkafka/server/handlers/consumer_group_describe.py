@@ -33,7 +33,8 @@ _NOT_ASKED: Final = -(1 << 31)
 def handle(
     broker: Broker, request: ConsumerGroupDescribeRequest, version: int, context: Context, reply: Reply
 ) -> None:
-    """Answer when what is shown is durable."""
+    """Answer when what is shown is durable; a group that is named twice is described once."""
+    group_ids = list(dict.fromkeys(request.group_ids))
     operations = ALL_OF_GROUP if request.include_authorized_operations else _NOT_ASKED
 
     def described(groups: Sequence[DescribedConsumerGroup]) -> None:
@@ -41,10 +42,10 @@ def handle(
         reply(ConsumerGroupDescribeResponse(groups=shown))
 
     if broker.groups.has_consumer_protocol:
-        broker.groups.describe_consumer(request.group_ids, described)
+        broker.groups.describe_consumer(group_ids, described)
     else:
         unsupported = ErrorCode.UNSUPPORTED_VERSION
-        described([DescribedConsumerGroup(group_id, unsupported) for group_id in request.group_ids])
+        described([DescribedConsumerGroup(group_id, unsupported) for group_id in group_ids])
 
 
 def _group(broker: Broker, group: DescribedConsumerGroup, operations: int) -> DescribedGroup:

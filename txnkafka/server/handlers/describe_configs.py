@@ -40,9 +40,12 @@ __all__ = ["handle"]
 def handle(
     broker: Broker, request: DescribeConfigsRequest, version: int, context: Context, reply: Reply
 ) -> None:
-    """Answer at once."""
+    """Answer at once; a resource that is named twice is described once, as the first one asks."""
     results = []
-    for resource in request.resources:
+    asked: dict[tuple[int, str], DescribeConfigsResource] = {}
+    for each in request.resources:
+        asked.setdefault((each.resource_type, each.resource_name), each)
+    for resource in asked.values():
         entries, error, message = _entries(broker, resource, context)
         keys = resource.configuration_keys
         results.append(

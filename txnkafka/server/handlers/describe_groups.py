@@ -28,9 +28,10 @@ _NOT_ASKED: Final = -(1 << 31)
 def handle(
     broker: Broker, request: DescribeGroupsRequest, version: int, context: Context, reply: Reply
 ) -> None:
-    """Answer at once."""
+    """Answer at once; a group that is named twice is described once."""
     operations = ALL_OF_GROUP if request.include_authorized_operations else _NOT_ASKED
-    groups = tuple(_described(broker, group_id, version, operations) for group_id in request.groups)
+    names = dict.fromkeys(request.groups)
+    groups = tuple(_described(broker, group_id, version, operations) for group_id in names)
     reply(DescribeGroupsResponse(groups=groups))
 
 

@@ -25,18 +25,18 @@ __all__ = ["handle"]
 def handle(
     broker: Broker, request: DescribeProducersRequest, version: int, context: Context, reply: Reply
 ) -> None:
-    """Answer at once."""
+    """Answer at once; a partition that is named twice is described once."""
+    asked: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
     reply(
         DescribeProducersResponse(
             topics=tuple(
                 TopicResponse(
-                    name=topic.name,
-                    partitions=tuple(
-                        _partition(broker, TopicPartition(topic.name, number))
-                        for number in topic.partition_indexes
-                    ),
+                    name=name,
+                    partitions=tuple(_partition(broker, TopicPartition(name, number)) for number in numbers),
                 )
-                for topic in request.topics
+                for name, numbers in asked.items()
             )
         )
     )

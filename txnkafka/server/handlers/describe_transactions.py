@@ -21,8 +21,9 @@ __all__ = ["handle"]
 def handle(
     broker: Broker, request: DescribeTransactionsRequest, version: int, context: Context, reply: Reply
 ) -> None:
-    """Answer at once."""
-    states = tuple(_state(broker, transactional_id) for transactional_id in request.transactional_ids)
+    """Answer at once; an id that is named twice is described once."""
+    names = dict.fromkeys(request.transactional_ids)
+    states = tuple(_state(broker, transactional_id) for transactional_id in names)
     reply(DescribeTransactionsResponse(transaction_states=states))
 
 

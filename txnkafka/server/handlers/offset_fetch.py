@@ -88,6 +88,7 @@ def _groups(broker: Broker, request: OffsetFetchRequest, version: int) -> list[_
         topics = [_Topic(ZERO_UUID, each.name, each.partition_indexes) for each in request.topics or ()]
         return [_Group(request.group_id, None if request.topics is None else topics)]
     names = broker.image.topic_names
+    with_all: set[str] = set()  # groups whose offsets are all asked for: they are told once
     return [
         _Group(
             group.group_id,
@@ -104,7 +105,14 @@ def _groups(broker: Broker, request: OffsetFetchRequest, version: int) -> list[_
             (group.member_id, group.member_epoch),
         )
         for group in request.groups
+        if group.topics is not None or _is_first(group.group_id, with_all)
     ]
+
+
+def _is_first(group_id: str, seen: set[str]) -> bool:
+    is_first = group_id not in seen
+    seen.add(group_id)
+    return is_first
 
 
 def _response(
