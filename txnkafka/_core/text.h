@@ -14,7 +14,8 @@
 
 static uint16_t base64_pairs[4096]; /* twelve bits -> two characters */
 static uint16_t decimal_pairs[100];
-static uint8_t escape_length[256];  /* maximum size of the JSON text for this byte */
+static uint8_t escape_length[256];  /* size of the JSON text for this byte; at most that where it is not ASCII */
+static uint8_t longest_text[256];   /* maximum size of the text for this byte in any form */
 static char escape_text[128][8];
 
 static void fill_text_tables(void) {
@@ -36,6 +37,9 @@ static void fill_text_tables(void) {
         escape_text[byte][0] = '\\';
         escape_text[byte][1] = letters[i + 1];
     }
+    memcpy(longest_text, escape_length, sizeof longest_text);
+    memset(longest_text, 6, 0x20); /* CSV on a terminal escapes as \\u what JSON writes as \\r, */
+    longest_text[0x7f] = 6;        /* and DEL */
 }
 
 static inline size_t base64_size(size_t size) {
@@ -50,7 +54,7 @@ static inline size_t text_bound(size_t size) {
 /* The same, more exact: needs a pass over the value, which pays for large values. */
 static size_t close_text_bound(const uint8_t *data, size_t size) {
     size_t escaped = 0, encoded = base64_size(size);
-    for (size_t i = 0; i < size; i++) escaped += escape_length[data[i]];
+    for (size_t i = 0; i < size; i++) escaped += longest_text[data[i]];
     return escaped > encoded ? escaped : encoded;
 }
 
