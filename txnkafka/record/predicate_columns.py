@@ -5,6 +5,7 @@ Only the columns that the predicate tests are created. pyarrow and numpy are imp
 
 from __future__ import annotations
 
+import re
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
@@ -86,13 +87,26 @@ def _test(test: Comparison, columns: RecordColumns) -> pa.BooleanArray:
         case "not in":
             return pc.and_not(pc.is_valid(array), pc.is_in(array, _values(test, array.type)))
         case "like":
-            found = pc.match_like(array, test.values[0])
+            found = _like(array, test.values[0])
         case "not like":
-            found = pc.invert(pc.match_like(array, test.values[0]))
+            found = pc.invert(_like(array, test.values[0]))
         case operator:
             literal = pa.scalar(test.values[0], pa.int64() if test.operand.kind is int else pa.binary())
             found = pc.call_function(_COMPARISONS[operator], [array, literal])
     return pc.fill_null(found, False)
+
+
+def _like(array: pa.BinaryArray, pattern: Any) -> pa.BooleanArray:
+    """Match a LIKE pattern. Arrow's own matcher does not treat every backslash as an escape: beside a % at
+    the beginning or end it is itself, and at the end of the pattern nothing."""
+    import pyarrow.compute as pc
+
+    if b"\\" not in pattern:
+        return pc.match_like(array, pattern)
+    pieces = re.findall(rb"\\.|[^\\]|\\$", pattern, re.DOTALL)
+    wild = {b"%": b".*", b"_": b"."}
+    expression = b"".join(wild.get(piece) or rb"\x%02x" % piece[-1] for piece in pieces)
+    return pc.match_substring_regex(array, rb"(?s)\A" + expression + rb"\z")
 
 
 def _values(test: Comparison, kind: pa.DataType) -> pa.Array:
