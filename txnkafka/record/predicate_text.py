@@ -35,6 +35,7 @@ COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", 
 MAX_LENGTH: Final = 64 << 10  # of the text
 MAX_DEPTH: Final = 64  # of parentheses and NOTs
 INT64: Final = 1 << 63
+NO_UTF8: Final = "text is UTF-8 here, and bytes are written as in x'00ff'"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _TOKEN: Final = re.compile(
     r"""\s*(?:
@@ -167,21 +168,23 @@ class _Parser:
 
     def length(self) -> Operand:
         self.expect("(")
-        column = self.operand()
-        if column not in (Operand("key"), Operand("value")):
-            self.at -= 1
+        column = next((column for column in ("key", "value") if self.word(column)), None)
+        if column is None:
             raise self.wrong("length is of key or value")
         self.expect(")")
-        return Operand(column.column, length=True)
+        return Operand(column, length=True)
 
     def header(self) -> Operand:
         self.expect("(")
         kind, token, _ = self.tokens[self.at]
         if kind != "text":
             raise self.wrong("header is of a name in quotes, header('trace')")
+        name = _unquoted(token)
+        if not _is_utf8(name):
+            raise self.wrong(NO_UTF8)
         self.at += 1
         self.expect(")")
-        return Operand("headers", header=_unquoted(token))
+        return Operand("headers", header=name)
 
     def literal(self, operand: Operand) -> Literal:
         kind, token, _ = self.tokens[self.at]
@@ -225,6 +228,11 @@ def _unquoted(token: str) -> str:
     return token[1:-1].replace("''", "'")
 
 
+def _is_utf8(text: str) -> bool:
+    """Return False for the surrogates by which Python represents other bytes of a command line."""
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
 def _literal(kind: str, token: str, operand: Operand) -> Literal:
     if operand.kind is int:
         if kind == "text" and operand.column == "timestamp":
@@ -235,7 +243,11 @@ def _literal(kind: str, token: str, operand: Operand) -> Literal:
         raise ValueError(f"{operand} is compared with a whole number of 64 bits{also}")
     if kind == "text":
         text = _unquoted(token)
-        return text if operand.kind is str else text.encode()
+        if operand.kind is str:
+            return text
+        if not _is_utf8(text):
+            raise ValueError(NO_UTF8)
+        return text.encode()
     if kind == "bytes" and operand.kind is bytes:
         if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", token[2:-1]) is None:
             raise ValueError("bytes are pairs of hexadecimal digits such as x'00ff'")
