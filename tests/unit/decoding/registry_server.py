@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -13,14 +14,16 @@ __all__ = ["Registry", "serving"]
 
 
 class Registry:
-    """The documents by path, the paths that were asked for, and the headers of the last request."""
+    """The documents by path (bytes are sent as they are), the paths that were asked for, and the headers of
+    the last request. ``pause`` seconds lie between two bytes of an answer."""
 
     def __init__(self) -> None:
-        self.documents: dict[str, dict[str, Any]] = {}
+        self.documents: dict[str, dict[str, Any] | bytes] = {}
         self.asked: list[str] = []
         self.headers: dict[str, str] = {}
         self.redirect: str | None = None
         self.url = ""
+        self.pause = 0.0
 
 
 @contextmanager
@@ -38,10 +41,17 @@ def serving() -> Iterator[Registry]:
                 self.send_header("Location", registry.redirect)
             else:
                 self.send_response(200 if found is not None else 404)
-            content = json.dumps(found or {"error_code": 40403}).encode()
+            absent = {"error_code": 40403}
+            content = found if isinstance(found, bytes) else json.dumps(found or absent).encode()
             self.send_header("Content-Length", str(len(content)))
             self.end_headers()
-            self.wfile.write(content)
+            if not registry.pause:
+                self.wfile.write(content)
+                return
+            with suppress(OSError):  # the reader may have had enough
+                for byte in content:
+                    self.wfile.write(bytes((byte,)))
+                    time.sleep(registry.pause)
 
         def log_message(self, *_: object) -> None:
             pass
