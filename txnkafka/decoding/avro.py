@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from txnkafka.decoding.avro_schema import has_free_items, is_recursive, whole
+from txnkafka.decoding.avro_schema import free_values, is_recursive, whole
 from txnkafka.decoding.schema_file import read_schema_file
 from txnkafka.env.packages import import_package
 from txnkafka.errors import DecodeError, KafkaError
@@ -30,12 +30,13 @@ class AvroDecoder:
             together = whole(fastavro.parse_schema(parsed, named), named, set())
             named = {}
             self._schema = fastavro.parse_schema(together, named)
+            free = free_values(self._schema, named)
+            # compiled code overflows its stack where data are nested deeply; Python's has a limit
+            reader = "fastavro._read_py" if is_recursive(self._schema, named) else "fastavro"
         except Exception as error:  # fastavro has no base class for its errors
             raise KafkaError(f"the Avro schema is invalid: {type(error).__name__}: {error}") from None
-        if has_free_items(self._schema, named):
-            raise KafkaError("the Avro schema has an array of items without content, which no bytes limit")
-        # compiled code overflows its stack where data are nested deeply; Python's has a limit
-        reader = "fastavro._read_py" if is_recursive(self._schema, named) else "fastavro"
+        if free:
+            raise KafkaError(f"the Avro schema has {free}, which no bytes limit")
         self._read = import_package(reader, "Avro", "decode").schemaless_reader
 
     @classmethod

@@ -1,7 +1,8 @@
 """Schemas of several parts as one, and what a schema says about the cost of a datum of foreign bytes.
 
-A datum of a schema that refers to itself may be nested as deeply as it has bytes, and an array of items
-without content may have any number of them in a few bytes. In other data a level or an item costs a byte.
+A datum of a schema that refers to itself may be nested as deeply as it has bytes. An array of items without
+content may have any number of them in a few bytes, and a record of two records of two records … more fields
+than memory has room for. In other data a level, an item or a field costs a byte.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["has_free_items", "is_recursive", "whole"]
+__all__ = ["free_values", "is_recursive", "whole"]
 
 Names = Mapping[str, Any]
 NAMED = ("record", "error", "enum", "fixed")
+MAX_FREE_VALUES = 64  # of a record
 
 
 def whole(schema: Any, names: Names, defined: set[str]) -> Any:
@@ -52,35 +54,48 @@ def _contains_itself(schema: Any, names: Names, within: tuple[str, ...], done: s
     return found
 
 
-def has_free_items(schema: Any, names: Names) -> bool:
-    """Whether there is an array whose items may have no content."""
+def free_values(schema: Any, names: Names) -> str:
+    """Return which part of a schema gives more values than bytes limit; empty when none does."""
     seen: set[str] = set()
+    known: dict[str, int] = {}
 
-    def search(schema: Any) -> bool:
+    def search(schema: Any) -> str:
         name = _name(schema, names)
         if name in seen:
-            return False
+            return ""
         seen.update((name,) if name else ())
         found = _resolved(schema, names)
-        if isinstance(found, dict) and found["type"] == "array" and _is_free(found["items"], names, ()):
-            return True
-        return any(map(search, _parts(found)))
+        if isinstance(found, dict) and found["type"] == "array" and _free(found["items"], names, (), known):
+            return "an array of items without content"
+        parts = list(_parts(found))
+        if isinstance(found, dict) and sum(_free(each, names, (), known) for each in parts) > MAX_FREE_VALUES:
+            return f"a record with more than {MAX_FREE_VALUES} values without content"
+        return next(filter(None, map(search, parts)), "")
 
     return search(schema)
 
 
-def _is_free(schema: Any, names: Names, within: tuple[str, ...]) -> bool:
-    """Whether a datum takes no bytes."""
+def _free(schema: Any, names: Names, within: tuple[str, ...], known: dict[str, int]) -> int:
+    """Return the number of values in a datum that takes no bytes; 0 where it takes some. ``known`` has the
+    numbers of named types: a record of two records of two records … has each of them many times."""
     name, found = _name(schema, names), _resolved(schema, names)
     if name in within or isinstance(found, list):
-        return False
+        return 0
+    if not name:
+        return _free_of(found, names, within, known)
+    if name not in known:
+        known[name] = _free_of(found, names, (*within, name), known)
+    return known[name]
+
+
+def _free_of(found: Any, names: Names, within: tuple[str, ...], known: dict[str, int]) -> int:
     kind = found["type"] if isinstance(found, dict) else found
     if kind == "fixed":
-        return bool(found["size"] == 0)
+        return int(found["size"] == 0)
     if kind in ("record", "error"):
-        inner = (*within, name) if name else within
-        return all(_is_free(field["type"], names, inner) for field in found["fields"])
-    return _is_free(kind, names, within) if isinstance(kind, dict | list) else bool(kind == "null")
+        counts = [_free(field["type"], names, within, known) for field in found["fields"]]
+        return 1 + sum(counts) if all(counts) else 0
+    return _free(kind, names, within, known) if isinstance(kind, dict | list) else int(kind == "null")
 
 
 def _name(schema: Any, names: Names) -> str:

@@ -9,6 +9,7 @@ standard library is enough. Schemas never change, so each is fetched once.
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any, Final
@@ -23,12 +24,15 @@ from txnkafka.errors import DecodeError, KafkaError
 __all__ = ["RegistryDecoder"]
 
 MAX_SCHEMAS: Final = 1_000  # that are kept; ids are whatever the records say
+MAX_TEXT: Final = 16 << 20  # characters of the schemas that are kept, and of the references of one
 MAX_REFERENCES: Final = 1_000
+MAX_DEPTH: Final = 64  # of references that have references
 MAX_INDEXES: Final = 64
 NOT_FOUND: Final = 404
 
 Decode = Callable[[bytes], Any]
 Key = tuple[int, tuple[int, ...]]
+Name = tuple[str, int]  # subject and version
 
 
 class RegistryDecoder:
@@ -57,9 +61,17 @@ class RegistryDecoder:
         if found is None:
             found = self._fetch(f"/schemas/ids/{schema_id}", f"schema {schema_id}")
             _keep(self._schemas, schema_id, found)
+            self._forget_large()
         if "missing" in found:
             raise DecodeError(found["missing"])
         return found
+
+    def _forget_large(self) -> None:
+        """Forget the oldest schemas, with their decoders, until the others are small enough together."""
+        while len(self._schemas) > 1 and sum(map(_size, self._schemas.values())) > MAX_TEXT:
+            oldest, _ = self._schemas.popitem(last=False)
+            for key in [key for key in self._decoders if key[0] == oldest]:
+                del self._decoders[key]
 
     def _fetch(self, path: str, what: str) -> dict[str, Any]:
         """Return a schema with its type and references; of Protobuf as a descriptor."""
@@ -74,9 +86,10 @@ class RegistryDecoder:
         return found
 
     def _get(self, path: str) -> dict[str, Any]:
+        content = self._source.get(path)
         try:
-            found = json.loads(self._source.get(path))
-        except ValueError:
+            found = json.loads(content)
+        except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or not isinstance(found.get("schema"), str):
             raise KafkaError(f"{self._source.address}{path} answers with something else than a schema")
@@ -103,33 +116,54 @@ class RegistryDecoder:
         if kind == "AVRO":
             return AvroDecoder(text, references)
         if kind == "PROTOBUF":
-            from base64 import b64decode
-
-            return ProtobufDecoder([*map(b64decode, references), b64decode(text)], list(indexes))
+            return ProtobufDecoder([*map(_descriptor, references), _descriptor(text)], list(indexes))
         raise KafkaError(f"its type {kind} is not known")
 
-    def _references(self, schema: dict[str, Any]) -> dict[tuple[str, int], str]:
+    def _references(self, schema: dict[str, Any]) -> dict[Name, str]:
         """Return the texts of all schemas that a schema refers to, each before those that refer to it."""
-        found: dict[tuple[str, int], str] = {}
-        self._collect(schema, found, set())
+        found: dict[Name, str] = {}
+        self._collect(schema, found, set(), 0)
         return found
 
-    def _collect(
-        self, schema: dict[str, Any], found: dict[tuple[str, int], str], seen: set[tuple[str, int]]
-    ) -> None:
-        for reference in schema.get("references") or ():
-            name = str(reference["subject"]), int(reference["version"])
+    def _collect(self, schema: dict[str, Any], found: dict[Name, str], seen: set[Name], depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise KafkaError("its references are nested too deeply")
+        for name in _references_of(schema):
             if name in seen:
                 continue
             seen.add(name)
             if len(seen) > MAX_REFERENCES:
                 raise KafkaError(f"it refers to more than {MAX_REFERENCES} other schemas")
-            path = f"/subjects/{quote(name[0], safe='')}/versions/{name[1]}"
+            path = f"/subjects/{quote(name[0], safe='', errors='replace')}/versions/{name[1]}"
             referred = self._fetch(path, f"version {name[1]} of {name[0]}")
             if "missing" in referred:
                 raise KafkaError(referred["missing"])
-            self._collect(referred, found, seen)
+            self._collect(referred, found, seen, depth + 1)
             found[name] = referred["schema"]
+            if sum(map(len, found.values())) > MAX_TEXT:
+                raise KafkaError(f"its references have more than {MAX_TEXT} characters")
+
+
+def _references_of(schema: dict[str, Any]) -> list[Name]:
+    """Return subject and version of each schema that a schema refers to."""
+    try:
+        names = [(each["subject"], each["version"]) for each in schema.get("references") or ()]
+    except (TypeError, KeyError):
+        names = [(None, None)]
+    if not all(isinstance(subject, str) and isinstance(version, int) for subject, version in names):
+        raise KafkaError("its references cannot be read")
+    return names
+
+
+def _descriptor(text: str) -> bytes:
+    try:
+        return b64decode(text)
+    except ValueError as error:
+        raise KafkaError(f"the Protobuf schema is invalid: {error}") from None
+
+
+def _size(schema: dict[str, Any]) -> int:
+    return len(schema.get("schema", ""))
 
 
 def _keep(cache: OrderedDict[Any, Any], key: object, value: object) -> None:

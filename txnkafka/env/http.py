@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import http.client
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -14,7 +15,8 @@ from txnkafka.errors import KafkaError
 
 __all__ = ["HttpSource", "HttpStatusError"]
 
-TIMEOUT_SECONDS: Final = 30
+TIMEOUT_SECONDS: Final = 30  # for each part of an answer, and for all of its content
+PART_BYTES: Final = 64 << 10
 LIMIT: Final = 16 << 20  # of an answer
 
 
@@ -57,13 +59,22 @@ class HttpSource:
         request = urllib.request.Request(f"{self._base}{path}", headers=self._headers)
         try:
             with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
-                content: bytes = answer.read(LIMIT + 1)
+                content = self._content(path, answer)
         except urllib.error.HTTPError as error:
             with error:
                 raise HttpStatusError(f"{self.address}{path}: HTTP status {error.code}", error.code) from None
-        except (OSError, http.client.HTTPException) as error:
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: no possible address
             reason = getattr(error, "reason", None) or error
             raise KafkaError(f"{self.address}{path} does not answer: {reason}") from None
-        if len(content) > LIMIT:
-            raise KafkaError(f"{self.address}{path} answers with more than {LIMIT} bytes")
         return content
+
+    def _content(self, path: str, answer: http.client.HTTPResponse) -> bytes:
+        """Read an answer; one that comes byte by byte must end in time, too."""
+        content, end = bytearray(), time.monotonic() + TIMEOUT_SECONDS
+        while part := answer.read1(PART_BYTES):
+            content += part
+            if len(content) > LIMIT:
+                raise KafkaError(f"{self.address}{path} answers with more than {LIMIT} bytes")
+            if time.monotonic() > end:
+                raise KafkaError(f"{self.address}{path} does not answer within {TIMEOUT_SECONDS} seconds")
+        return bytes(content)
