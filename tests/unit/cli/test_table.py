@@ -97,3 +97,36 @@ def test_a_pipe_gets_everything(capsys: pytest.CaptureFixture[str], monkeypatch:
 def test_names_keep_what_tells_them_apart(name: str, width: int, short: str) -> None:
     assert shortened(name, width) == short
     assert len(short) <= width
+
+
+def cells(text: str) -> int:
+    """The columns of a terminal, by the rules of wcwidth for what these tests use."""
+    return sum(0 if char in "\u0301\ufe0f" else 2 if ord(char) >= 0x1100 and char != "…" else 1 for char in text)
+
+
+wide_names = st.text("ab\u0301/0注文🙂\ufe0f", max_size=40)
+wide_rows = st.lists(st.tuples(wide_names, *[numbers] * 4).map(list), max_size=4)
+
+
+@given(wide_rows, st.integers(20, 160))
+def test_wide_and_combining_characters_keep_columns_aligned(table: list[list[str]], width: int) -> None:
+    found = fitted(NAMES, table, LAYOUT, width)
+    if found.widths is None:
+        return
+    for line in aligned(found):
+        assert [cells(cell) for cell in line] == found.widths
+        assert cells("  ".join(line)) <= width
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "text"),
+    [
+        ("注文注文注文", 12, "注文注文注文"),
+        ("注文注文注文", 11, "注文注…文"),
+        ("注文注文注文", 10, "注文注…文"),
+        ("/data/注文注文", 8, "…文注文"),
+        ("e\u0301" * 9, 5, "e\u0301" * 3 + "…" + "e\u0301"),
+    ],
+)
+def test_a_wide_name_is_shortened_between_characters(name: str, width: int, text: str) -> None:
+    assert shortened(name, width) == text
