@@ -6,10 +6,11 @@ Pure functions over cells that are text already.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["Fitted", "Layout", "aligned", "fitted", "shortened"]
+__all__ = ["Fitted", "Layout", "aligned", "beginning", "fitted", "shortened", "width_of"]
 
 SHORT, SHORTEST = 20, 12  # characters of a name that are shown: before columns go, and at last
 BETWEEN = 2  # spaces between two columns
@@ -57,8 +58,41 @@ def fitted(names: Sequence[str], rows: Cells, layout: Layout, width: int | None)
     return Fitted(list(names), rows, None, [])
 
 
+def width_of(text: str) -> int:
+    """Return the number of columns that a terminal shows ``text`` in."""
+    return len(text) if text.isascii() else sum(map(_width_of, text))
+
+
+def _width_of(character: str) -> int:
+    if unicodedata.category(character) in ("Mn", "Me"):  # such as an accent on the letter before it
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def beginning(text: str, width: int) -> str:
+    """Return as much of the beginning of ``text`` as fits."""
+    used = 0
+    for at, character in enumerate(text):
+        used += _width_of(character)
+        if used > width:
+            return text[:at]
+    return text
+
+
+def _end(text: str, width: int) -> str:
+    used, begin = 0, len(text)
+    for at in range(len(text) - 1, -1, -1):
+        columns = _width_of(text[at])
+        used += columns
+        if used > width:
+            break
+        if columns:  # an accent stays with its letter
+            begin = at
+    return text[begin:]
+
+
 def _widths(names: Sequence[str], rows: Cells) -> list[int]:
-    return [max(len(name), *(len(row[i]) for row in rows), 0) for i, name in enumerate(names)]
+    return [max(len(name), *(width_of(row[i]) for row in rows), 0) for i, name in enumerate(names)]
 
 
 def _total(widths: list[int]) -> int:
@@ -85,14 +119,14 @@ def _shrunk(widths: list[int], least: list[int | None], width: int) -> list[int]
 
 
 def shortened(text: str, width: int) -> str:
-    """Return ``text`` in at most ``width`` characters. Of a path the end is kept, of another name the
-    beginning and, since numbers are there, some of the end."""
-    if len(text) <= width:
+    """Return ``text`` in at most ``width`` columns. Of a path the end is kept, of another name the beginning
+    and, since numbers are there, some of the end."""
+    if width_of(text) <= width:
         return text
     if "/" in text:
-        return ELLIPSIS + text[len(text) - width + 1 :]
-    end = (width - 1) // 3
-    return text[: width - 1 - end] + ELLIPSIS + text[len(text) - end :]
+        return ELLIPSIS + _end(text, width - 1)
+    end = _end(text, (width - 1) // 3)
+    return beginning(text, width - 1 - width_of(end)) + ELLIPSIS + end
 
 
 def _is_numeric(cell: str) -> bool:
@@ -107,6 +141,10 @@ def aligned(table: Fitted) -> Iterator[list[str]]:
     right = [bool(table.rows) and all(_is_numeric(row[i]) for row in table.rows) for i in range(count)]
     for row in (table.names, *table.rows):
         yield [
-            cell.rjust(width) if align else cell.ljust(width)
+            f"{_filling(cell, width)}{cell}" if align else f"{cell}{_filling(cell, width)}"
             for cell, width, align in zip(row, table.widths, right, strict=True)
         ]
+
+
+def _filling(cell: str, width: int) -> str:
+    return " " * (width - width_of(cell))

@@ -13,6 +13,8 @@ from typing import TextIO
 
 import click
 
+from txnkafka.cli.table import beginning, width_of
+
 __all__ = ["StatusLine", "bold", "can_show", "coloured", "columns_of", "status_line"]
 
 COLOURS = {
@@ -83,10 +85,11 @@ class StatusLine:
     def show(self, text: str) -> None:
         """Overwrite the line; what does not fit is cut."""
         with self._lock:
-            text = text[: shutil.get_terminal_size().columns - 1]
-            sys.stderr.write(f"\r{text:{self._length}}")
+            text = beginning(text, shutil.get_terminal_size().columns - 1)
+            length = width_of(text)
+            sys.stderr.write(f"\r{text}{' ' * (self._length - length)}")
             sys.stderr.flush()
-            self._length = len(text)
+            self._length = length
 
     @contextmanager
     def cleared(self) -> Iterator[bool]:

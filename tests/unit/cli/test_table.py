@@ -122,7 +122,7 @@ def test_wide_and_combining_characters_keep_columns_aligned(table: list[list[str
     ("name", "width", "text"),
     [
         ("注文注文注文", 12, "注文注文注文"),
-        ("注文注文注文", 11, "注文注…文"),
+        ("注文注文注文", 11, "注文注文…文"),
         ("注文注文注文", 10, "注文注…文"),
         ("/data/注文注文", 8, "…文注文"),
         ("e\u0301" * 9, 5, "e\u0301" * 3 + "…" + "e\u0301"),
