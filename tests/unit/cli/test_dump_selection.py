@@ -109,6 +109,8 @@ def test_a_wrapper_contains_offsets_below_its_own(run: Run, tmp_path: Path) -> N
         (["--offset", "x"], "neither an offset nor a range of offsets, as in 40..60"),
         (["--offset", "3..x"], "neither an offset"),
         (["--offset", "5..3"], "ends before it begins"),
+        (["--offset", "9223372036854775808"], "no log has offsets above 9223372036854775807"),
+        (["--offset", "5.." + "9" * 5000], "no log has offsets above 9223372036854775807"),
         (["--offset", "5", "--position", "0"], "do not go together"),
     ],
 )
@@ -116,6 +118,11 @@ def test_what_cannot_be_selected(run: Run, log: Path, arguments: list[str], text
     answer = run("dump", log, *arguments)
     assert (answer.status, answer.stdout) == (2, "")
     assert text in answer.stderr
+
+
+def test_the_index_is_asked_for_the_largest_offset(run: Run, log: Path) -> None:
+    log.with_suffix(".index").write_bytes(struct.pack(">ii", 0, 0))
+    assert "no batch has offset" in run("dump", log, "--offset", str(2**63 - 1)).stderr
 
 
 def test_files_without_batches(run: Run, log: Path) -> None:

@@ -162,6 +162,7 @@ def test_find_truncate_extend_and_disorder() -> None:
     data = b"".join(Batch(records=RECORDS, base_offset=offset).encode() for offset in (0, 2, 10, 4))
     index = scan(data)
     assert [index.find(offset) for offset in (0, 1, 2, 9, 10, 11)] == [0, 0, 1, 2, 2, 2]
+    assert index.find(1 << 63) == len(index), "files name such offsets: base offset plus relative offset"
     assert index.disorder(0) == 3
     assert index.disorder(1) == 0
     assert index.disorder(12, 3) == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import struct
 import subprocess
 import sys
 from pathlib import Path
@@ -231,3 +232,15 @@ def test_without_a_readable_version_no_topic_id_is_expected(directory: LogDirect
     assert "missing-partition-metadata" in codes
     assert "missing-partition-metadata" not in damaged
     assert damaged - codes == {"bad-meta-properties"}
+
+
+@pytest.mark.parametrize(("suffix", "entry"), [(".index", ">ii"), (".timeindex", ">qi")])
+def test_index_entries_beyond_the_largest_offset(tmp_path: Path, suffix: str, entry: str) -> None:
+    path = tmp_path / "t-0"
+    path.mkdir()
+    base = 2**63 - 10
+    log = b"".join(Batch(records=[PlainRecord(b"k", b"v")], base_offset=base + i).encode() for i in range(3))
+    (path / f"{base:020}.log").write_bytes(log)
+    (path / f"{base:020}{suffix}").write_bytes(struct.pack(entry, 50, 50))
+    codes = {finding.code for finding in verify(LogDir(str(tmp_path))).findings}
+    assert f"bad-{suffix[1:]}" in codes
