@@ -175,10 +175,13 @@ cdef class BatchIndex:
         for i in range(self.count):
             yield self[i]
 
-    def find(self, int64_t offset):
-        """Return the number of the first batch whose last offset is ``offset`` or higher; ``len(index)`` when
+    def find(self, wanted):
+        """Return the number of the first batch whose last offset is ``wanted`` or higher; ``len(index)`` when
         there is none."""
         cdef IndexHold _held = self.hold()
+        if wanted > INT64_MAX:      # the sum of a base offset and what a file says
+            return self.count
+        cdef int64_t offset = wanted
         cdef Py_ssize_t low = 0, high = self.count, middle
         while low < high:
             middle = (low + high) // 2

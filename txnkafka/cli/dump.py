@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["dump"]
 
 FINDINGS, COULD_NOT = 1, 2
+LARGEST_OFFSET = 2**63 - 1
 EMPTY = "empty"  # the row of a file without any, for text
 TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
 
@@ -36,6 +37,9 @@ class OffsetRange(click.ParamType):  # type: ignore[type-arg]  # generic from cl
         first, dots, last = str(value).partition("..")
         if not first.isdecimal() or (dots and not last.isdecimal()):
             self.fail(f"{value!r} is neither an offset nor a range of offsets, as in 40..60", param, ctx)
+        digits = max(len(first.lstrip("0")), len(last.lstrip("0")))  # int refuses thousands of them
+        if digits > len(str(LARGEST_OFFSET)) or int(last or first) > LARGEST_OFFSET:
+            self.fail(f"no log has offsets above {LARGEST_OFFSET}", param, ctx)
         if dots and int(last) < int(first):
             self.fail(f"{value!r} ends before it begins", param, ctx)
         return int(first), int(last if dots else first)
