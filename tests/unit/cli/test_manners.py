@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 
 import click
@@ -17,6 +18,7 @@ from tests.unit.cli.conftest import Run
 from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
 from txnkafka.cli.main import COMMANDS, cli
 
+ROOT = Path(__file__).resolve().parents[3]
 COMMAND = [sys.executable, "-m", "txnkafka.cli.main"]
 
 
@@ -121,6 +123,35 @@ def test_ctrl_c(tmp_path: Path) -> None:
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
     assert (process.returncode, errors) == (130, b"txnkafka: error: interrupted; nothing was changed\n")
+
+
+def test_ctrl_c_while_the_command_is_imported() -> None:
+    program = """
+import sys
+class Interrupted:
+    def find_spec(self, name, *_):
+        if name == "click":
+            raise KeyboardInterrupt
+sys.meta_path.insert(0, Interrupted())
+from txnkafka.cli.program import main
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (130, b"txnkafka: error: interrupted; nothing was changed\n")
+
+
+def test_the_installed_command_is_that_program() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["scripts"] == {"txnkafka": "txnkafka.cli.program:main"}
+
+
+@pytest.mark.parametrize("messages", ["2>&-", "2>/dev/full"])
+def test_the_status_does_not_depend_on_where_messages_go(log_dir: Path, messages: str) -> None:
+    """Status 1 would mean findings."""
+    for arguments, status, lines in (([log_dir], 0, True), (["/nowhere"], 2, False)):
+        command = shlex.join([*COMMAND, "cat", *map(str, arguments)])
+        done = subprocess.run(f"exec {command} {messages}", shell=True, stdout=subprocess.PIPE, check=False)
+        assert (done.returncode, bool(done.stdout)) == (status, lines)
 
 
 def test_usage_errors_look_like_all_others(run: Run) -> None:
