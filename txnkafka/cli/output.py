@@ -11,6 +11,7 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from txnkafka.cli.table import Fitted, Layout, aligned, fitted
@@ -182,5 +183,6 @@ class Messages:
         lines[0] = lines[0].replace(kind, coloured(kind, stream=sys.stderr), 1)
         with status_line.cleared():
             sys.stdout.flush()  # output must appear before the messages about it
-            sys.stderr.write("".join(f"{each}\n" for each in lines))
-            sys.stderr.flush()
+            with suppress(OSError):  # a full disk or a closed pipe for messages does not change the answer
+                sys.stderr.write("".join(f"{each}\n" for each in lines))
+                sys.stderr.flush()

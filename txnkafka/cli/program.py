@@ -1,0 +1,21 @@
+"""The program ``txnkafka``. All else is imported in its function, where Ctrl-C has an answer already."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["main"]
+
+INTERRUPTED = 130  # 128 and SIGINT, as shells have it
+
+
+def main() -> None:
+    """Run the command line and exit with its status."""
+    try:
+        from txnkafka.cli.main import main as run
+
+        run()
+    except KeyboardInterrupt:
+        if sys.stderr is not None:
+            sys.stderr.write("txnkafka: error: interrupted; nothing was changed\n")
+        sys.exit(INTERRUPTED)
