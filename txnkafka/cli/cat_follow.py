@@ -18,6 +18,7 @@ from txnkafka.cli.cat_partition import COULD_NOT, FINDINGS, Printer
 from txnkafka.cli.read_options import where
 from txnkafka.errors import CorruptRecordError, DecodeError, KafkaError, LogDirError
 from txnkafka.logdir import CannotResumeError, PartitionView, resumable_plan
+from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -174,7 +175,7 @@ class Follower:
         if next_offset > end:
             self._note(f"{name}: the log was truncated, and ends at {end}: printing goes on there")
         elif next_offset < start:
-            self._note(f"{name}: offsets {next_offset} to {start - 1} were deleted before they were printed")
+            self._note(f"{name}: deleted before it was printed: {offset_range(next_offset, start - 1)}")
         return max(start, min(next_offset, end))
 
     def _report(self, finding: Finding, view: PartitionView) -> None:

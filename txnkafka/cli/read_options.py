@@ -9,6 +9,7 @@ import click
 
 from txnkafka.cli.command import Function, add_options
 from txnkafka.cli.times import Timestamp
+from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.errors import CorruptRecordError
@@ -55,8 +56,8 @@ def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
     high_watermark = view.high_watermark
     if request.up_to == "log-end" and high_watermark is not None and high_watermark < end:
         yield (
-            f"{name}: offsets {high_watermark} to {end - 1} lie above the high watermark that the broker "
-            "noted last; --up-to high-watermark leaves them out"
+            f"{name}: this includes {offset_range(high_watermark, end - 1)}, above the high watermark "
+            "that the broker noted last; --up-to high-watermark stops there"
         )
     if request.read_committed and view.last_stable_offset < log_end:
         count = len(view.open_transactions)

@@ -19,6 +19,7 @@ from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
 from txnkafka.logdir.read import open_unit
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.model import TopicPartition
+from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem
@@ -172,7 +173,7 @@ def _where_to_go_on(view: PartitionView, exported: int, findings: list[Finding])
             f"{view.log_end_offset}: this is another log, or it was truncated; export it to another directory"
         )
     if exported < view.log_start_offset:
-        what = f"offsets {exported} to {view.log_start_offset - 1} were deleted before they were exported"
+        what = f"deleted before it was exported: {offset_range(exported, view.log_start_offset - 1)}"
         findings.append(
             Finding(view.path, None, "error", "deleted-before-export", what, "restore them from a backup")
         )

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.logdir.header_point import CannotResumeError, HeaderPoint
 from txnkafka.logdir.log_end import KnownEnd
+from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.logdir.undecided import SeenHeaders
@@ -45,8 +46,8 @@ class PlanCheckpoint:
         log_start_offset = max(first, log_start_offset or 0)
         if self.next_offset < log_start_offset:
             raise CannotResumeError(
-                f"{self.topic_partition}: offsets {self.next_offset} to {log_start_offset - 1} were deleted "
-                "before they were planned"
+                f"{self.topic_partition}: deleted before it was planned: "
+                f"{offset_range(self.next_offset, log_start_offset - 1)}"
             )
         for point in (self.planned, self.seen and self.seen.point):
             if point is not None:

@@ -105,10 +105,15 @@ def test_up_to_the_high_watermark(run: Run, log_dir: Path) -> None:
     everything = run("cat", log_dir, *PARTITION)
     assert offsets(everything.lines) == [0, 1, 2]
     assert everything.stderr.splitlines()[0] == (
-        "txnkafka: note: orders-0: offsets 1 to 5 lie above the high watermark that the broker noted last; "
-        "--up-to high-watermark leaves them out"
+        "txnkafka: note: orders-0: this includes offsets 1 to 5, above the high watermark that the broker "
+        "noted last; --up-to high-watermark stops there"
     )
     assert offsets(run("cat", log_dir, *PARTITION, "--up-to", "high-watermark").lines) == [0]
+
+
+def test_one_offset_above_the_high_watermark(run: Run, log_dir: Path) -> None:
+    (log_dir / "replication-offset-checkpoint").write_text("0\n1\norders 0 5\n")
+    assert "orders-0: this includes offset 5, above the high watermark" in run("cat", log_dir).stderr
 
 
 @pytest.mark.parametrize(

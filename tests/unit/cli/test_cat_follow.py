@@ -101,7 +101,7 @@ def test_what_retention_took_first_is_said(followed: Callable[..., list[str]]) -
         segment(log_dir).unlink()
         appends(batch(9), to=9)(log_dir)
 
-    lines = followed(delete, nothing, said="t-0: offsets 2 to 8 were deleted before they were printed")
+    lines = followed(delete, nothing, said="t-0: deleted before it was printed: offsets 2 to 8")
     assert lines == records(0, 1, 9, 10)
 
 

@@ -149,7 +149,7 @@ def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
 def test_one_is_not_called_several(run: Run, log_dir: Path) -> None:
     """Of one segment, one transaction and one offset."""
     answer = run("verify", log_dir, "--partition", "orders-0")
-    assert "missing for 1 of 1 segment, this is the first" in answer.stdout
+    assert "missing for 1 of 1 segment [missing-index]" in answer.stdout
     (log_dir / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":1}')
     answer = run("verify", log_dir, "--partition", "orders-0")
     assert "the segment ends 1 aborted transaction" in answer.stdout

@@ -178,7 +178,7 @@ def test_records_that_were_deleted_before_they_were_exported(tmp_path: Path) -> 
     write_log(tmp_path / "data", "t-0", {6: [batch(6)]})
     report = run_export(tmp_path / "data", tmp_path / "out", incremental=True)
     (finding,) = report.findings
-    assert finding.message == "offsets 2 to 5 were deleted before they were exported"
+    assert finding.message == "deleted before it was exported: offsets 2 to 5"
     assert not report.is_sound
     assert offsets(tmp_path / "out") == [0, 1, 6, 7]
 

@@ -162,7 +162,8 @@ def _missing_indexes(files: PartitionFiles, findings: Findings) -> None:
         if without:
             path = f"{without[0].path.removesuffix('.log')}.{kind}"
             segments = counted(len(files.segments), "segment")
-            text = f"missing for {len(without):,} of {segments}, this is the first"
+            first = ", this is the first" if len(without) > 1 else ""
+            text = f"missing for {len(without):,} of {segments}{first}"
             findings.add(code, path, text)
 
 

@@ -108,7 +108,7 @@ class OffsetOrder:
     def _report_misplaced(self, header: BatchHeader) -> None:
         self._findings.add(
             "misplaced-batch", self._path,
-            f"offsets {header.base_offset} to {header.last_offset} do not fit between those of the batch's "
+            f"the batch of {offset_range(header.base_offset, header.last_offset)} does not fit between its "
             "neighbours: its base offset is damaged",
             position=header.position,
         )  # fmt: skip

@@ -182,8 +182,9 @@ class ProducerCheck:
             if not damaged:
                 self._findings.add(
                     "txnindex-contradicts-log", path,
-                    f"the index says that producer {entry.producer_id} aborted offsets {entry.first_offset} "
-                    f"to {entry.last_offset}, but the log has no ABORT marker of it there",
+                    f"the index says that producer {entry.producer_id} aborted "
+                    f"{offset_range(entry.first_offset, entry.last_offset)}, but the log has no ABORT marker "
+                    "of it there",
                     position=position,
                 )  # fmt: skip
             return
