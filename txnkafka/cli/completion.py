@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import click
@@ -52,9 +53,14 @@ def _partitions_of(ctx: click.Context) -> Iterable[str]:
     if not paths or any("://" in path for path in paths):
         return ()
     try:
-        return [str(partition) for partition in LogDir(paths).topic_partitions]
+        return [str(partition) for partition in LogDir(list(map(_expanded, paths))).topic_partitions]
     except (KafkaError, OSError):
         return ()
+
+
+def _expanded(path: str) -> str:
+    """Expand a word as the shell will: during a completion it is as it was typed."""
+    return os.path.expanduser(os.path.expandvars(path))
 
 
 def complete_partition(ctx: click.Context, incomplete: str) -> list[CompletionItem]:

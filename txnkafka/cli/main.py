@@ -24,6 +24,7 @@ COMMANDS = (
     "export", "serve", "simulate", "spark-bundle", "docs",
 )  # fmt: skip
 TRACEBACK = "TXNKAFKA_TRACEBACK"
+COMPLETE = "_TXNKAFKA_COMPLETE"  # click's name
 
 
 class LazyGroup(click.Group):
@@ -110,6 +111,10 @@ def _run(arguments: list[str] | None) -> int:
     from txnkafka.errors import KafkaError
 
     messages = Messages()
+    if COMPLETE in os.environ:
+        from txnkafka.cli.shells import register
+
+        register()
     try:
         return cli.main(arguments, prog_name="txnkafka", standalone_mode=False) or 0
     except click.ClickException as error:

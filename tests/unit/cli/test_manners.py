@@ -22,13 +22,13 @@ ROOT = Path(__file__).resolve().parents[3]
 COMMAND = [sys.executable, "-m", "txnkafka.cli.main"]
 
 
-def completed(*words: str) -> list[str]:
-    """What bash offers for the last word."""
+def completed(*words: str, shell: str = "bash") -> list[str]:
+    """What a shell is told about the last word; fish asks with the word, others with its number."""
     environment = {
         **os.environ,
-        "_TXNKAFKA_COMPLETE": "bash_complete",
-        "COMP_WORDS": shlex.join(words),
-        "COMP_CWORD": str(len(words) - 1),
+        "_TXNKAFKA_COMPLETE": f"{shell}_complete",
+        "COMP_WORDS": " ".join(words[:-1] if shell == "fish" else words),
+        "COMP_CWORD": words[-1] if shell == "fish" else str(len(words) - 1),
     }
     program = "import sys; sys.argv = ['txnkafka']; from txnkafka.cli.main import main; main()"
     done = subprocess.run(
@@ -85,6 +85,39 @@ def test_topics_and_partitions_are_completed(log_dir: Path) -> None:
     assert completed("txnkafka", "ls", "--topic", "or") == []
     assert completed("txnkafka", "ls", place + "/gone", "--topic", "or") == []
     assert completed("txnkafka", "ls", "s3://bucket/logs", "--topic", "or") == []
+
+
+def test_values_behind_an_equals_sign_are_completed(log_dir: Path) -> None:
+    """bash has three words there and completes the last, others replace the whole word."""
+    ls = ("txnkafka", "ls", str(log_dir))
+    assert completed(*ls, "--topic", "=", "or") == ["plain,orders"]
+    assert completed(*ls, "--topic", "=") == ["plain,orders"]
+    assert completed(*ls, "--topic=or", shell="zsh") == ["plain", "--topic=orders", "_"]
+    assert completed(*ls, "--topic=or", shell="fish")[0].startswith("plain,--topic=orders")
+    export = ("txnkafka", "export", str(log_dir))
+    assert completed(*export, "--output", "=", "/va") == ["file,/va"]
+    assert completed(*export, "--output=/va", shell="zsh") == ["file", "/va", "_"]
+
+
+def test_words_are_expanded_as_the_shell_will(log_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(log_dir.parent))
+    for path in ("~/data", "$HOME/data", "${HOME}/data/orders-0"):
+        assert completed("txnkafka", "ls", path, "--topic", "or") == ["plain,orders"]
+
+
+@pytest.mark.parametrize(
+    ("shell", "parts"),
+    [
+        ("bash", ["complete -o nosort"]),
+        ("zsh", ["compset -P '--*='; _path_files -f"]),
+        ("fish", ["complete --do-complete", "string split --max 1"]),
+    ],
+)
+def test_the_scripts_of_the_shells(shell: str, parts: list[str]) -> None:
+    """They contain what click's own lack: in another version's script nothing might have been replaced."""
+    environment = {**os.environ, "_TXNKAFKA_COMPLETE": f"{shell}_source"}
+    done = subprocess.run(COMMAND, capture_output=True, text=True, env=environment, check=True)
+    assert [part for part in parts if part not in done.stdout] == []
 
 
 @pytest.mark.parametrize(("name", "words"), [("ls", "nothing was changed"), *AFTER_INTERRUPTION.items()])

@@ -1,0 +1,57 @@
+"""What click's completion scripts lack: values behind ``=``, ``~`` in paths of fish, commas in its help."""
+
+from __future__ import annotations
+
+from click.shell_completion import (
+    BashComplete,
+    CompletionItem,
+    FishComplete,
+    ShellComplete,
+    ZshComplete,
+    add_completion_class,
+)
+
+__all__ = ["register"]
+
+
+def _with_option(found: list[CompletionItem], incomplete: str) -> list[CompletionItem]:
+    """Put ``--topic=`` back before values: zsh and fish replace the whole word, click returns its end."""
+    option, equals, _ = incomplete.partition("=")
+    if not (equals and option.startswith("--")):
+        return found
+    return [
+        CompletionItem(f"{option}={item.value}", help=item.help) if item.type == "plain" else item
+        for item in found
+    ]
+
+
+class _Bash(BashComplete):
+    """Bash makes three words of ``--topic=orders``, and completes the last."""
+
+    def get_completion_args(self) -> tuple[list[str], str]:
+        args, incomplete = super().get_completion_args()
+        return [word for word in args if word != "="], incomplete.removeprefix("=")
+
+
+class _Zsh(ZshComplete):
+    source_template = ZshComplete.source_template.replace("_path_files", "compset -P '--*='; _path_files")
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        return _with_option(super().get_completions(args, incomplete), incomplete)
+
+
+class _Fish(FishComplete):
+    # fish's own completion of paths: __fish_complete_path of fish 3 leaves ~ and $HOME as they are
+    source_template = FishComplete.source_template.replace(
+        "__fish_complete_path $metadata[2]", "complete --do-complete \"'' \"(commandline -ct)"
+    ).replace('string split ","', 'string split --max 1 ","')
+
+    def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem]:
+        return _with_option(super().get_completions(args, incomplete), incomplete)
+
+
+def register() -> None:
+    """Let click complete with these."""
+    shells: tuple[type[ShellComplete], ...] = (_Bash, _Zsh, _Fish)
+    for shell in shells:
+        add_completion_class(shell)
