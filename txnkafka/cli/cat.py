@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.command import Command
+from txnkafka.cli.completion import beginning_with
 from txnkafka.cli.decode_options import decode_options, pop_decoders
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.read_options import pop_request, read_options
 from txnkafka.cli.target import open_log_dir, readable_partitions, target_options
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from txnkafka.cli.output import Messages
     from txnkafka.cli.record_text import Printing
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
@@ -28,6 +31,12 @@ class Format(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
     """The name of a format, or a template such as '%o %k %s\\n'."""
 
     name = "format"
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Complete the formats that have names."""
+        return beginning_with(incomplete, FORMATS)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if not isinstance(value, str) or value in FORMATS:

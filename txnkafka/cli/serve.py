@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import click
 
@@ -28,7 +28,7 @@ Value = TypeVar("Value")
 GARBAGE: Final = 20_000  # objects between two collections: requests leave few cycles
 
 
-class Address(click.ParamType[Any]):
+class Address(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """HOST:PORT, with brackets around an IPv6 address."""
 
     name = "HOST:PORT"
@@ -46,7 +46,7 @@ class Address(click.ParamType[Any]):
         return host, int(port)
 
 
-class Setting(click.ParamType[Any]):
+class Setting(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """KEY=VALUE."""
 
     name = "KEY=VALUE"
@@ -63,7 +63,7 @@ class Setting(click.ParamType[Any]):
         return name.strip(), text.strip()
 
 
-class NewTopic(click.ParamType[Any]):
+class NewTopic(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """NAME:PARTITIONS."""
 
     name = "NAME:PARTITIONS"

@@ -147,6 +147,16 @@ def test_no_output_is_wanted(log_dir: Path) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def test_types_of_parameters_are_those_of_older_clicks() -> None:
+    """Before click 8.5 the class is not generic, and cannot be subscripted when a module is loaded."""
+    program = (
+        "import click; click.ParamType.__class_getitem__ = None; "
+        "from txnkafka.cli.main import cli; cli.main(['--help'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize("command", ["ls", "cat"])
 def test_a_command_loads_nothing_heavy(log_dir: Path, command: str) -> None:
     program = (

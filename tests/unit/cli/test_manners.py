@@ -69,6 +69,7 @@ def test_commands_options_and_values_are_completed() -> None:
     assert completed("txnkafka", "ver") == ["plain,verify"]
     assert completed("txnkafka", "ls", "/data", "--fo") == ["plain,--format"]
     assert completed("txnkafka", "ls", "/data", "--format", "js") == ["plain,json", "plain,jsonl"]
+    assert completed("txnkafka", "cat", "/data", "--format", "js") == ["plain,jsonl"]
 
 
 @pytest.mark.parametrize("words", [("ls",), ("dump",), ("repair",), ("handover",), ("export", "--output")])
