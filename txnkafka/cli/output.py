@@ -74,8 +74,9 @@ def write_paragraph(text: str, word: str | None = None) -> None:
     part that has a colour."""
     for line in _wrapped(text, columns_of(sys.stdout)):
         line = line.replace(NO_BREAK, " ")
-        write_text(line if word is None else line.replace(word, coloured(word), 1))
-        word = None
+        if word is not None and word in line:
+            line, word = line.replace(word, coloured(word), 1), None
+        write_text(line)
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:

@@ -42,6 +42,15 @@ def test_severities_and_verdicts_have_colours(
     assert f"{YELLOW}UNKNOWN_NO_COORDINATOR_DATA\x1b[0m" in run("lso", log_dir, "--format", "wide").stdout
 
 
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+def test_a_verdict_has_its_colour_in_whichever_line_it_stands(
+    run: Run, cluster: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    as_terminal(monkeypatch, columns, colours=True)
+    answer = run("groups", cluster, "--now", "2030-01-01")
+    assert f"{RED}OPEN_OVERDUE\x1b[0m" in answer.stdout.partition("behind")[2]
+
+
 @pytest.mark.parametrize("reason", ["a pipe", "NO_COLOR", "TERM"])
 @pytest.mark.parametrize("command", ["ls", "lso", "show", "stats", "verify", "lso --format wide"])
 def test_no_colours(
