@@ -10,10 +10,12 @@ Switches (environment variables, off when unset or "0"), each combination in its
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import shutil
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 from Cython.Build import cythonize
@@ -102,7 +104,21 @@ class BuildExtensions(build_ext):
         super().copy_extensions_to_source()
 
 
+def long_description() -> str:
+    """Return README.md with links to the repository, as an index has none of the files beside it."""
+    project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    repository = project["urls"]["Repository"]
+
+    def absolute(link: re.Match[str]) -> str:
+        return f"{link[1]}({repository}/{'raw' if link[1].startswith('!') else 'blob'}/main/{link[2]})"
+
+    text = Path("README.md").read_text(encoding="utf-8")
+    return re.sub(r"(!?\[[^]]*\])\((?![a-z]+:|#)([^)\s]+)\)", absolute, text)
+
+
 setup(
+    long_description=long_description(),
+    long_description_content_type="text/markdown",
     ext_modules=cythonize(
         [extension(source) for source in sorted(Path("txnkafka", "_core").glob("*.pyx"))],
         build_dir=str(BUILD / "cython"),

@@ -20,6 +20,10 @@ installed = {str(file) for file in distribution("txnkafka").files or ()}
 for needed in ("txnkafka/py.typed", "txnkafka/_core/crc32c.pyi", "pyspark_txnkafka.py"):
     assert needed in installed, f"the wheel lacks {needed}"
 assert any(file.endswith("share/doc/txnkafka/lso.md") for file in installed), "the wheel lacks its pages"
+assert any(file.endswith("share/doc/txnkafka/pictures/show-80.svg") for file in installed), "no pictures"
+description = str(distribution("txnkafka").metadata.get_payload())
+assert "](https://" in description, "the description is not README.md"
+assert "](docs/" not in description, "the description has links that are dead on an index"
 for suffix in (".pyx", ".c"):
     assert not any(file.endswith(suffix) for file in installed), f"the wheel contains {suffix} files"
 

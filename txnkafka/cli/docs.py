@@ -38,7 +38,7 @@ def _files() -> Iterator[Path]:
     except PackageNotFoundError:
         return
     for file in files:
-        if INSTALLED in file.as_posix():
+        if INSTALLED in file.as_posix() and file.as_posix().endswith(".md"):
             yield Path(str(file.locate()))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from txnkafka.cli.command import Command
-from txnkafka.cli.output import write_finding, write_json, write_paragraph
+from txnkafka.cli.output import NO_BREAK, write_finding, write_json, write_paragraph
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import chosen_partitions, target_options
 from txnkafka.shown import counted
@@ -109,11 +109,11 @@ def _printer(format: str) -> Callable[[Finding], None] | None:
 
 def _summary(report: VerifyReport) -> str:
     severities = Counter(finding.severity for finding in report.findings)
-    found = ", ".join(counted(severities[severity], severity) for severity in ("error", "warning", "note"))
+    found = [counted(severities[severity], severity) for severity in ("error", "warning", "note")]
     checked = (
         counted(report.partitions, "partition"),
         counted(report.segments, "segment"),
         counted(report.batches, "batch", "batches"),
         counted(report.records, "record"),
     )
-    return f"{', '.join(checked)}: {found}"
+    return ": ".join(", ".join(each.replace(" ", NO_BREAK) for each in part) for part in (checked, found))

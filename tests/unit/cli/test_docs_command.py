@@ -13,6 +13,8 @@ from tests.pages import ROOT
 from tests.unit.cli.conftest import Run
 from txnkafka.cli import docs
 
+PLACE = "../../../share/doc/txnkafka"
+
 
 def test_the_list_has_every_page_with_its_title(run: Run) -> None:
     answer = run("docs")
@@ -47,11 +49,12 @@ def test_pages_of_an_installation(monkeypatch: pytest.MonkeyPatch, tmp_path: Pat
             return tmp_path / self.path
 
     class Distribution:
-        files = (File("txnkafka/cli/docs.py"), File("../../../share/doc/txnkafka/lso.md"))
+        names = ("txnkafka/cli/docs.py", f"{PLACE}/lso.md", f"{PLACE}/pictures/lso-80.svg")
+        files = tuple(map(File, names))
 
     monkeypatch.setattr(docs.txnkafka, "__file__", str(tmp_path / "lib" / "txnkafka" / "__init__.py"))
     monkeypatch.setattr(docs, "distribution", lambda name: Distribution)
-    assert docs.pages() == {"lso": tmp_path / "../../../share/doc/txnkafka/lso.md"}
+    assert docs.pages() == {"lso": tmp_path / PLACE / "lso.md"}
 
 
 def test_a_build_without_a_compiler_says_what_to_install(tmp_path: Path) -> None:
