@@ -84,12 +84,13 @@ def _dumps(value: object) -> str:
 
 
 def is_command(character: str) -> bool:
-    """Return whether Unicode classifies it as a control (C1, direction of writing) or a line separator."""
+    """Return whether Unicode classifies it as a control (DEL, C1, direction of writing) or a line separator;
+    JSON escapes the others."""
     if character in "\u2028\u2029":
         return True
     bidirectional = unicodedata.bidirectional(character)
     marks = ("LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI")
-    return "\x80" <= character <= "\x9f" or character in "\u061c\u200e\u200f" or bidirectional in marks
+    return "\x7f" <= character <= "\x9f" or character in "\u061c\u200e\u200f" or bidirectional in marks
 
 
 def json_line(topic: str, partition: int, record: TextRecord, encoding: str) -> bytes:

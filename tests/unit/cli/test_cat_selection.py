@@ -135,6 +135,9 @@ def test_a_terminal_gets_no_commands(log_dir: Path) -> None:
     record = Record(0, 0, TimestampType.CREATE_TIME, b"\x1b[2J\xff", b"a\nb", [("\x07", b"\x9b")], None)
     lines = template_lines(parse_template("%k|%s|%h"), TopicPartition("t", 0), encoding="utf8", terminal=True)
     assert b"".join(lines([record])) == rb"\x1b[2J\udcff|a\nb|\x07=\udc9b"
+    lengths = template_lines(parse_template("%R%s"), TopicPartition("t", 0), encoding="base64", terminal=True)
+    clears = record._replace(value=b"[2J" + b"x" * 24)  # 27 bytes: the last of the length is ESC
+    assert b"".join(lengths([clears])).startswith(rb"\x00\x00\x00\x1bWzJK")
 
 
 def test_kafkas_own_topics_are_left_out_unless_they_are_named(run: Run, log_dir: Path) -> None:
