@@ -52,7 +52,7 @@ def quiet_session(root: Path) -> Iterator[SparkSession]:
     os.environ["PYSPARK_PYTHON"] = sys.executable
     os.environ["PYTHONPATH"] = str(root)
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    log = root / "build" / "demo" / "spark.log"
+    log = root / "build" / "demo-spark.log"
     builder = SparkSession.builder.master("local[2]").appName("txnkafka demo")
     for name, value in SETTINGS.items():
         builder = builder.config(name, value)
@@ -87,6 +87,7 @@ def _run(program: str, **names: Any) -> Any:
 @contextmanager
 def errors_into(path: Path) -> Iterator[None]:
     """Processes that start meanwhile write their stderr into ``path`` for as long as they live."""
+    path.parent.mkdir(exist_ok=True)
     kept = os.dup(2)
     with path.open("wb") as log:
         os.dup2(log.fileno(), 2)

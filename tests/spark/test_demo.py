@@ -1,21 +1,30 @@
-"""`make demo` shows correct results: all of its steps run in the session of these tests."""
+"""`make demo` shows correct results, as its own process in a checkout where nothing was made yet."""
 
 from __future__ import annotations
 
-import pytest
-from pyspark.sql import SparkSession
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
-from demo.steps import Demo, at_the_end, on_spark, on_the_command_line
+from tests.pages import ROOT
 
 
-def test_the_demo_shows_committed_hidden_and_waiting_records(
-    spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    demo = Demo()
-    on_the_command_line(demo)
-    at_the_end(demo, on_spark(demo, spark))
-    shown = capsys.readouterr().out
+def test_the_demo_shows_committed_hidden_and_waiting_records(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "demo", tmp_path / "demo", copy_function=shutil.copyfile)
+    (tmp_path / "txnkafka").symlink_to(ROOT / "txnkafka")
+    result = subprocess.run(
+        [sys.executable, "demo/run.py"],
+        cwd=tmp_path,
+        env=os.environ | {"COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    shown = result.stdout
+    assert (result.returncode, result.stderr) == (0, "")
     lines = [line.split() for line in shown.splitlines()]
     assert ["payments-0", "17", "6", "2", "9", "6"] in lines
     assert "  ■■||" in shown
