@@ -13,7 +13,8 @@ from tests.pages import ROOT
 
 def test_the_demo_shows_committed_hidden_and_waiting_records(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "demo", tmp_path / "demo", copy_function=shutil.copyfile)
-    (tmp_path / "txnkafka").symlink_to(ROOT / "txnkafka")
+    for name in ("txnkafka", "pyspark_txnkafka.py"):
+        (tmp_path / name).symlink_to(ROOT / name)
     result = subprocess.run(
         [sys.executable, "demo/run.py"],
         cwd=tmp_path,
