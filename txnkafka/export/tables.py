@@ -14,14 +14,18 @@ if TYPE_CHECKING:
 
 __all__ = ["check_installed", "commit_table"]
 
-PACKAGES = {"delta": ("deltalake", "delta"), "iceberg": ("pyiceberg", "iceberg")}
+TABLES = ("delta", "iceberg")
+PACKAGES = {
+    "parquet": ("arrow", ("pyarrow",)),
+    "delta": ("delta", ("pyarrow", "deltalake")),
+    "iceberg": ("iceberg", ("pyarrow", "pyiceberg")),
+}  # the extra, and what an export needs of it
 
 
 def check_installed(form: str) -> None:
     """Raise KafkaError with the package to install when ``form`` needs one that is missing."""
-    packages = [("pyarrow", "arrow")] if form not in ("jsonl", "csv") else []
-    packages += [PACKAGES[form]] if form in PACKAGES else []
-    for package, extra in packages:
+    extra, packages = PACKAGES.get(form, ("", ()))
+    for package in packages:
         try:
             import_module(package)
         except ImportError as error:
@@ -33,7 +37,7 @@ def check_installed(form: str) -> None:
 def commit_table(manifest: Manifest, round: Round, options: ExportOptions) -> None:
     """Commit a round whose units all count; does nothing for formats without a table. Raises KafkaError for
     every failure."""
-    if options.to not in PACKAGES:
+    if options.to not in TABLES:
         return
     module = import_module(f"txnkafka.export.{options.to}")
     try:

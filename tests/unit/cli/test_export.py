@@ -161,14 +161,17 @@ def test_internal_topics_only_when_they_are_named(run: Run, tmp_path: Path) -> N
     assert files(tmp_path / "out2")[0].startswith("topic=__consumer_offsets/")
 
 
-@pytest.mark.parametrize(("to", "package"), [("delta", "deltalake"), ("iceberg", "pyiceberg")])
+@pytest.mark.parametrize(
+    ("to", "package"),
+    [("delta", "deltalake"), ("iceberg", "pyiceberg"), ("delta", "pyarrow"), ("iceberg", "pyarrow")],
+)
 def test_a_missing_package_is_named(
     run: Run, log_dir: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, to: str, package: str
 ) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     answer = run("export", log_dir, "--to", to, "--output", tmp_path / "out")
     assert (answer.status, answer.stdout) == (2, "")
-    assert f"pip install 'txnkafka[{to}]'" in answer.stderr
+    assert f"pip install 'txnkafka[{to}]'" in answer.stderr, "one extra has all that it needs"
     assert not (tmp_path / "out").exists()
 
 
