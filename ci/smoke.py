@@ -21,6 +21,7 @@ for needed in ("txnkafka/py.typed", "txnkafka/_core/crc32c.pyi", "pyspark_txnkaf
     assert needed in installed, f"the wheel lacks {needed}"
 assert any(file.endswith("share/doc/txnkafka/lso.md") for file in installed), "the wheel lacks its pages"
 assert any(file.endswith("share/doc/txnkafka/pictures/show-80.svg") for file in installed), "no pictures"
+assert distribution("txnkafka").metadata.get_all("Project-URL"), "the metadata has no URLs"
 description = str(distribution("txnkafka").metadata.get_payload())
 assert "](https://" in description, "the description is not README.md"
 assert "](docs/" not in description, "the description has links that are dead on an index"
