@@ -34,6 +34,7 @@ def test_the_examples_of_reading_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert names["table"].num_rows == 4  # type: ignore[attr-defined]
     assert names["found"] == [0, 1, 5, 6]
     assert names["left_out"] == []
+    assert not any("base_offset=" in example.source for example in found), "such a batch cannot be appended"
 
 
 def test_the_examples_of_writing_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
