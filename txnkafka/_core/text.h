@@ -27,8 +27,9 @@ static void fill_text_tables(void) {
     for (int i = 0; i < 128; i++) {
         const char control[8] = {'\\', 'u', '0', '0', hex[i >> 4], hex[i & 15], 0, 0};
         memcpy(escape_text[i], control, 8);
-        escape_length[i] = i < 0x20 ? 6 : 1;
-        if (i >= 0x20) escape_text[i][0] = (char)i;
+        const int is_control = i < 0x20 || i == 0x7f;
+        escape_length[i] = is_control ? 6 : 1;
+        if (!is_control) escape_text[i][0] = (char)i;
     }
     for (int i = 128; i < 256; i++) escape_length[i] = 3; /* replaced by U+FFFD */
     for (int i = 0; letters[i]; i += 2) {
@@ -38,8 +39,7 @@ static void fill_text_tables(void) {
         escape_text[byte][1] = letters[i + 1];
     }
     memcpy(longest_text, escape_length, sizeof longest_text);
-    memset(longest_text, 6, 0x20); /* CSV on a terminal escapes as \\u what JSON writes as \\r, */
-    longest_text[0x7f] = 6;        /* and DEL */
+    memset(longest_text, 6, 0x20); /* CSV on a terminal escapes as \u what JSON writes as \r */
 }
 
 static inline size_t base64_size(size_t size) {
@@ -147,13 +147,14 @@ static inline uint8_t *put_code_point(uint8_t *out, unsigned point) {
     return put_bytes(out, text, 6);
 }
 
-/* Count the bytes before the first that is a control, '"', '\\' or not ASCII; 8 when there is none. */
+/* Count the bytes before the first that is a control (DEL, too), '"', '\\' or not ASCII; 8 when there is
+ * none. */
 static inline size_t plain_bytes(uint64_t eight) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     const uint64_t quote = eight ^ ones * '"', backslash = eight ^ ones * '\\';
-    /* A borrow only affects bytes after (above) a correctly marked one, so the first mark is correct. */
-    const uint64_t below = eight - ones * 0x20;
-    const uint64_t marks = (eight | below | (quote - ones) | (backslash - ones)) & ones * 0x80;
+    /* A borrow or carry only affects bytes after (above) a correctly marked one, so the first mark is right. */
+    const uint64_t below = eight - ones * 0x20, above = eight + ones;
+    const uint64_t marks = (eight | below | above | (quote - ones) | (backslash - ones)) & ones * 0x80;
     return marks ? (size_t)__builtin_ctzll(marks) >> 3 : 8;
 }
 

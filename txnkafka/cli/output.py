@@ -44,10 +44,10 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 def json_text(value: object) -> str:
-    """Return ``value`` as JSON in one line for any parser: without lone surrogates, and with C1 controls and
-    bidirectional controls escaped."""
+    """Return ``value`` as JSON in one line for any parser: without lone surrogates, and with DEL, C1 controls
+    and bidirectional controls escaped."""
     text = _encoder.encode(value)
-    return text if text.isascii() else COMMANDS.sub(_escaped, text)
+    return text if text.isascii() and "\x7f" not in text else COMMANDS.sub(_escaped, text)
 
 
 def _escaped(match: re.Match[str]) -> str:

@@ -70,7 +70,8 @@ def template_lines(
     }
     parts = [constant.get(part.name, part) if isinstance(part, Letter) else part for part in template]
     line = b"".join(b"%b" if isinstance(part, Letter) else part.replace(b"%", b"%%") for part in parts)
-    fields = [_FIELDS[part.name] for part in parts if isinstance(part, Letter)]
+    field_of = _FIELDS | {"R": lambda record, _: _shown(_length_bytes(record))} if terminal else _FIELDS
+    fields = [field_of[part.name] for part in parts if isinstance(part, Letter)]
 
     def lines(records: Iterable[Record]) -> Iterator[bytes]:
         for record in records:
@@ -101,6 +102,10 @@ def _length(value: object) -> int:
     return -1 if content is None else len(content)
 
 
+def _length_bytes(record: Record) -> bytes:
+    return _length(record.value).to_bytes(4, "big", signed=True)
+
+
 def _headers(record: Record, show: Show) -> bytes:
     return b",".join(
         show(name.encode()) + b"=" + (b"NULL" if value is None else show(value))
@@ -115,6 +120,6 @@ _FIELDS: dict[str, Callable[[Record, Show], bytes]] = {
     "s": lambda record, show: _field(record.value, show),
     "K": lambda record, _: b"%d" % _length(record.key),
     "S": lambda record, _: b"%d" % _length(record.value),
-    "R": lambda record, _: _length(record.value).to_bytes(4, "big", signed=True),
+    "R": lambda record, _: _length_bytes(record),
     "h": _headers,
 }
