@@ -12,8 +12,8 @@ __all__ = [
 ]  # fmt: skip
 
 COMMANDS: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""DEL, C1 controls, line and paragraph separators, bidirectional controls, and lone surrogates: characters that
-JSON does not escape although they are not printable text."""
+"""DEL, C1 controls, line and paragraph separators, bidirectional controls, and lone surrogates: characters
+that JSON does not escape although they are not printable text."""
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

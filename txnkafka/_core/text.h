@@ -14,7 +14,7 @@
 
 static uint16_t base64_pairs[4096]; /* twelve bits -> two characters */
 static uint16_t decimal_pairs[100];
-static uint8_t escape_length[256];  /* size of the JSON text for this byte; at most that where it is not ASCII */
+static uint8_t escape_length[256];  /* size of the JSON text for this byte, the maximum if not ASCII */
 static uint8_t longest_text[256];   /* maximum size of the text for this byte in any form */
 static char escape_text[128][8];
 
@@ -152,7 +152,7 @@ static inline uint8_t *put_code_point(uint8_t *out, unsigned point) {
 static inline size_t plain_bytes(uint64_t eight) {
     const uint64_t ones = UINT64_C(0x0101010101010101);
     const uint64_t quote = eight ^ ones * '"', backslash = eight ^ ones * '\\';
-    /* A borrow or carry only affects bytes after (above) a correctly marked one, so the first mark is right. */
+    /* A borrow or carry only affects bytes after (above) a marked one, so the first mark is correct. */
     const uint64_t below = eight - ones * 0x20, above = eight + ones;
     const uint64_t marks = (eight | below | above | (quote - ones) | (backslash - ones)) & ones * 0x80;
     return marks ? (size_t)__builtin_ctzll(marks) >> 3 : 8;

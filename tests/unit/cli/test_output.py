@@ -36,7 +36,8 @@ def test_json_is_valid_for_any_name(text: str) -> None:
     encoded = json_text([text]).encode()  # raises for a surrogate
     assert "\\ud" not in json_text([text]).replace("\\\\", "")
     assert json.loads(encoded) == [plain_name(text)]
-    assert is_command("\x9b") and is_command("\x7f")
+    assert is_command("\x9b")
+    assert is_command("\x7f")
     assert not any(is_command(each) for each in encoded.decode())
 
 

@@ -394,16 +394,6 @@ def test_csv_is_exact_in_a_file_and_escaped_on_a_terminal() -> None:
     assert row[6] == "/w==", "bytes that are no UTF-8 are base64 there, too"
 
 
-@pytest.mark.parametrize("control", [b"\x00", b"\x08", b"\x0c", b"\r", b"\x7f", b"\xd8\x9c", b"\xe2\x80\xae"])
-def test_a_large_value_of_controls_fits_its_piece_on_a_terminal(control: bytes) -> None:
-    """A large line gets memory of its exact bound; each of these bytes becomes six on a terminal."""
-    value = control * (PIECE_BYTES // len(control))
-    columns = columns_of(Batch(records=[PlainRecord(None, value)]))
-    (piece,) = (bytes(each) for each in TextWriter("t", 0, terminal=True).csv_rows(columns))
-    shown = "".join(f"\\u{ord(each):04x}" for each in value.decode())
-    assert piece.decode().split(",")[6] == f'"{shown}"'
-
-
 def test_a_topic_that_is_no_utf_8() -> None:
     writer, columns = TextWriter("bad\udcff", 0), columns_of(Batch(records=[PlainRecord(b"k", b"v")]))
     assert b'"topic":"bad\\\\xff"' in b"".join(writer.json_lines(columns))

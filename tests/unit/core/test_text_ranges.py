@@ -1,4 +1,4 @@
-"""Text of some of the records in columns: the lines equal those of the whole."""
+"""Text of some of the records in columns, whose lines equal those of the whole, and of large records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import io
 import pytest
 
 from tests.models.builder import Batch, PlainRecord
-from tests.unit.core.test_text import columns_of
+from tests.unit.core.test_text import PIECE_BYTES, columns_of
 from txnkafka._core.text import TextWriter
 
 BATCHES = [
@@ -44,3 +44,13 @@ def test_columns_reset_before_the_lines_are_written() -> None:
     lines = TextWriter("t", 0).json_lines(columns, 2, 9)
     columns.reset()
     assert list(lines) == []
+
+
+@pytest.mark.parametrize("control", [b"\x00", b"\x08", b"\x0c", b"\r", b"\x7f", b"\xd8\x9c", b"\xe2\x80\xae"])
+def test_a_large_value_of_controls_fits_its_piece_on_a_terminal(control: bytes) -> None:
+    """A large line gets memory of its exact bound; each of these bytes becomes six on a terminal."""
+    value = control * (PIECE_BYTES // len(control))
+    columns = columns_of(Batch(records=[PlainRecord(None, value)]))
+    (piece,) = (bytes(each) for each in TextWriter("t", 0, terminal=True).csv_rows(columns))
+    shown = "".join(f"\\u{ord(each):04x}" for each in value.decode())
+    assert piece.decode().split(",")[6] == f'"{shown}"'
