@@ -8,6 +8,7 @@ in Kafka's own find-hanging.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -26,6 +27,7 @@ from txnkafka.logdir.verdict import Circumstances, Verdict
 Json = Any
 
 UNSTABLE = 88
+CUT = 7086  # bytes of hang-2, the batches up to offset 36
 COORDINATED = [
     each
     for each in cases()
@@ -360,3 +362,22 @@ def test_a_high_watermark_behind_the_log_end() -> None:
     assert text.splitlines()[0] == "__transaction_state-0  HW_BEHIND"
     assert "the high watermark 65" in text
     assert "34 records" in text
+
+
+def test_a_log_that_ends_before_what_its_broker_noted(tmp_path: Path) -> None:
+    """hang-2 is cut between two batches; the markers of two transactions that ended were behind the cut."""
+    shutil.copytree(case("hanging").logs, tmp_path / "logs")
+    partition = tmp_path / "logs" / "hang-2"
+    os.truncate(partition / f"{0:020d}.log", CUT)
+    status, text = run(tmp_path / "logs", "--topic", "hang", "--partition", 2)
+    assert status == 1
+    assert text.splitlines()[0] == "hang-2  UNKNOWN_LOG_CUT_SHORT"
+    assert "restore the end of the log" in text
+    assert "kafka-transactions.sh" not in text
+    arguments = ["cat", str(tmp_path / "logs"), "--topic", "hang", "--partition", "2"]
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert result.return_value == 1
+    assert "stands at 59, but its log ends at offset 37 [high-watermark-beyond-log-end]" in result.stderr
+    (partition / f"{0:020d}.log").unlink()
+    (finding, *_) = LogDir(tmp_path / "logs").partition("hang", 2).tail_findings
+    assert finding.code == "high-watermark-beyond-log-end"

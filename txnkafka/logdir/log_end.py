@@ -8,7 +8,7 @@ never count, clean shutdown or not.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.logdir.finding import Finding
@@ -16,9 +16,16 @@ from txnkafka.logdir.header_point import HeaderPoint, check_follows, segment_of
 from txnkafka.storage.formats.log_end import BROKER, decide_end, first_bad, first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader, divided
 
-__all__ = ["KnownEnd", "LogEnd", "end_of_log"]
+__all__ = ["AFTER_A_KILL", "KnownEnd", "LogEnd", "end_of_log", "tail_finding"]
 
-_CODES = {"torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
+_CODES = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
+AFTER_A_KILL: Final = (
+    "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"
+)
+_AFTER_A_CLEAN_SHUTDOWN: Final = (
+    "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "
+    "are missing, which it refuses"
+)
 
 
 NOT_CHECKED = (1 << 63) - 1
@@ -75,7 +82,8 @@ def end_of_log(
                 segments[i].remember(index.end_position, only)
                 return LogEnd(segments, end_offset, findings, checked_from)
             continue
-        findings += _cut(segments, i, index, reason, being_written=being_written)
+        if not (being_written and index.stop in ("torn", "zeros")):
+            findings.append(_cut(segments[i:], index, reason, clean_shutdown=clean_shutdown))
         index.truncate(len(index), "end", "")
         segments[i].remember(index.end_position, only)
         return LogEnd(segments[: i + 1], end_offset, findings, checked_from)
@@ -117,25 +125,24 @@ def _accepted(segment: SegmentReader, start: int, *, check_crc: bool) -> Iterato
 
 
 def _cut(
-    segments: list[SegmentReader], i: int, index: BatchIndex, reason: str, *, being_written: bool
-) -> list[Finding]:
-    segment = segments[i]
-    left_out = segment.size - index.end_position + sum(later.size for later in segments[i + 1 :])
-    if being_written and index.stop in ("torn", "zeros"):
-        return []
-    if index.stop == "crc":
-        return [
-            Finding(
-                segment.path, index.end_position, "error", "corrupt-tail",
-                f"{reason}; {left_out} bytes from here on are left out, "
-                "as Kafka's recovery would cut them off",
-                "restore the file from a replica or a backup if what follows is needed",
-            )
-        ]  # fmt: skip
-    return [
-        Finding(
-            segment.path, index.end_position, "warning", _CODES[index.stop],
-            f"the log ends here: {reason}",
-            "nothing to do if the broker was killed: starting it cuts the tail off",
-        )
-    ]  # fmt: skip
+    segments: list[SegmentReader], index: BatchIndex, reason: str, *, clean_shutdown: bool
+) -> Finding:
+    """Return what is said of the bytes from the end of the index on, in the first of these segments, and of
+    the other segments."""
+    path, position = segments[0].path, index.end_position
+    if index.stop != "crc":
+        return tail_finding(path, position, index.stop, reason, clean_shutdown=clean_shutdown)
+    left_out = sum(segment.size for segment in segments) - position
+    text = f"{reason}; {left_out} bytes from here on are left out, as Kafka's recovery would cut them off"
+    remedy = "restore the file from a replica or a backup if what follows is needed"
+    return Finding(path, position, "error", "corrupt-tail", text, remedy)
+
+
+def tail_finding(path: str, position: int, stop: str, reason: str, *, clean_shutdown: bool) -> Finding:
+    """Return the finding for bytes behind the last whole batch; ``stop`` says what kind of bytes."""
+    text = f"the log ends here: {reason}"
+    if not clean_shutdown:
+        return Finding(path, position, "warning", _CODES[stop], text, AFTER_A_KILL)
+    consequence = "it does not start" if stop == "zeros" else "it appends behind it"
+    text = f"{text}; after a clean shutdown the broker does not cut this off: {consequence}"
+    return Finding(path, position, "error", _CODES[stop], text, _AFTER_A_CLEAN_SHUTDOWN)

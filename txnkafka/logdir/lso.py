@@ -133,9 +133,12 @@ class LsoReport:
 
 
 def lso_report(view: PartitionView, coordinator: CoordinatorView, circumstances: Circumstances) -> LsoReport:
-    """Explain the last stable offset of a partition. ``circumstances.settled`` is taken from the
-    partition's directory."""
-    circumstances = circumstances._replace(settled=view.source.clean_shutdown)
+    """Explain the last stable offset of a partition. ``settled`` and ``cut_short`` of the
+    circumstances are taken from the view."""
+    circumstances = circumstances._replace(
+        settled=view.source.clean_shutdown,
+        cut_short=any(finding.severity == "error" for finding in view.tail_findings),
+    )
     open_transactions = _open_transactions(view, coordinator, circumstances)
     if open_transactions:
         found = Judgement(open_transactions[0].verdict, open_transactions[0].reason)

@@ -23,6 +23,7 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_point import HeaderPoint
 from txnkafka.logdir.located import located
 from txnkafka.logdir.log_end import LogEnd, end_of_log
+from txnkafka.logdir.noted_offsets import beyond_log_end
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit, since
@@ -108,8 +109,10 @@ class PartitionView(Tables):
 
     @property
     def tail_findings(self) -> list[Finding]:
-        """Findings about the bytes left out at the end of the log."""
-        return self._log_end.findings
+        """Findings about the bytes left out at the end of the log, and about a log that ends before what its
+        broker noted."""
+        found = self._log_end
+        return [*found.findings, *beyond_log_end(self.source, found.log_end_offset)]
 
     @property
     def log_start_offset(self) -> int:

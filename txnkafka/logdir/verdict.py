@@ -37,6 +37,7 @@ class Verdict(enum.StrEnum):
     HANGING_PARTITION_NOT_IN_TXN = "HANGING_PARTITION_NOT_IN_TXN"
     HANGING_EPOCH_MISMATCH = "HANGING_EPOCH_MISMATCH"
     HW_BEHIND = "HW_BEHIND"
+    UNKNOWN_LOG_CUT_SHORT = "UNKNOWN_LOG_CUT_SHORT"
     UNKNOWN_NO_COORDINATOR_DATA = "UNKNOWN_NO_COORDINATOR_DATA"
 
     @property
@@ -52,7 +53,7 @@ class Verdict(enum.StrEnum):
     @property
     def is_unknown(self) -> bool:
         """Whether missing files would decide if an operator should look at it."""
-        return self is Verdict.UNKNOWN_NO_COORDINATOR_DATA
+        return self.startswith("UNKNOWN_")
 
 
 class Judgement(NamedTuple):
@@ -68,12 +69,14 @@ class Circumstances(NamedTuple):
     ``settled``: the broker was stopped cleanly, so all files are from the same moment. Otherwise a
     transaction counts as hanging only when its last record is older than ``max_transaction_timeout_ms``, as
     in Kafka's tool: files that were copied one after the other contradict each other for a while.
+    ``cut_short``: the end of the log is missing or damaged here; an end marker may have been in it.
     ``now_origin`` says in words where ``now_ms`` comes from.
     """
 
     now_ms: int
     max_transaction_timeout_ms: int = 15 * 60_000
     settled: bool = False
+    cut_short: bool = False
     now_origin: str = "as the caller says"
 
 
@@ -96,6 +99,11 @@ def judge(
         return Judgement(
             Verdict.UNKNOWN_NO_COORDINATOR_DATA,
             f"{found.reason}; but the coordinator's log is damaged here and may have said something newer",
+        )
+    if circumstances.cut_short:
+        return Judgement(
+            Verdict.UNKNOWN_LOG_CUT_SHORT,
+            f"{found.reason}; but the end of this log is missing, and may have had the end marker",
         )
     age = circumstances.now_ms - transaction.last_timestamp
     if not circumstances.settled and age <= circumstances.max_transaction_timeout_ms:

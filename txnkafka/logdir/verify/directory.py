@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import DirectoryEntry
 from txnkafka.errors import CorruptFileError
+from txnkafka.logdir.noted_offsets import beyond_log_end
 from txnkafka.logdir.partition_files import PartitionFiles
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.verify.findings import Findings
@@ -198,19 +199,8 @@ def check_epochs_exist(source: PartitionSource, findings: Findings) -> None:
 
 def check_offsets(source: PartitionSource, end_offset: int, findings: Findings) -> None:
     """Compare the offsets in the checkpoints of the log directory with the end of the log."""
-    # While a broker writes, a checkpoint can be newer than the log size that was read before it.
-    if source.being_written or source.only_base_offset is not None:
-        return
-    checked = (
-        (source.high_watermark, HIGH_WATERMARK_CHECKPOINT, "high-watermark-beyond-log-end"),
-        (source.log_start_offset, LOG_START_OFFSET_CHECKPOINT, "log-start-beyond-log-end"),
-        (source.recovery_point, RECOVERY_POINT_CHECKPOINT, "recovery-point-beyond-log-end"),
-    )
-    for offset, name, code in checked:
-        if offset is not None and offset > end_offset:
-            path = source.file_system.join(_parent(source), name)
-            text = f"{source.topic_partition} stands at {offset}, but its log ends at offset {end_offset}"
-            findings.add(code, path, text)
+    for finding in beyond_log_end(source, end_offset):
+        findings.take(finding)
 
 
 def _join(source: PartitionSource, name: str) -> str:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from typing import Final
 
 from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.log_end import AFTER_A_KILL
+from txnkafka.logdir.noted_offsets import BEYOND_LOG_END
 
 __all__ = ["CODES", "Findings", "Stopped"]
 
@@ -20,13 +22,6 @@ _REBUILT: Final = "nothing to do: the broker rebuilds it when it starts"
 # 'txnkafka repair' is for the directory of a stopped broker
 _REBUILD: Final = "run 'txnkafka repair': it rebuilds the file from the log"
 _REBUILD_FULL: Final = "run 'txnkafka repair --full': it rebuilds the file from the log"
-_TAIL: Final = (
-    "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"
-)
-_CUT: Final = (
-    "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "
-    "are missing, which it refuses"
-)
 _DELETE_SNAPSHOT: Final = (
     "delete the file ('txnkafka repair' does if it is the newest): the log says the same"
 )
@@ -37,17 +32,17 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "corrupt-batch": ("error", _RESTORE),
     "corrupt-tail": ("error", f"{_RESTORE} if what follows is needed"),
     "damaged-segment": ("error", _RESTORE),
-    "garbage-tail": ("warning", _TAIL),
+    "garbage-tail": ("warning", AFTER_A_KILL),
     "misplaced-batch": ("error", f"{_RESTORE}: no checksum covers a batch's base offset"),
     "missing-segment": ("error", "restore the missing segment from a replica or a backup"),
     "offset-overflow": ("warning", "nothing to do: the broker splits the segment when it starts"),
     "record-offset-outside-batch": ("error", f"{_RESTORE}; consumers return such offsets as they are"),
     "repeated-batch": ("warning", "nothing to do: consumers return the records once"),
-    "torn-tail": ("warning", _TAIL),
+    "torn-tail": ("warning", AFTER_A_KILL),
     "undecided-transaction": ("error", "restore the missing segment, or read with read_uncommitted"),
     "unknown-magic": ("error", f"{_RESTORE}: no checksum covers a batch's magic byte"),
     "unreadable-file": ("error", "check permissions and the disk"),
-    "zero-tail": ("warning", _TAIL),
+    "zero-tail": ("warning", AFTER_A_KILL),
     # producers
     "coordinator-epoch-back": ("warning", "compare with a replica; the broker keeps the later marker"),
     "marker-epoch-back": ("warning", "compare with a replica; the broker keeps the later marker"),
@@ -79,30 +74,25 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "snapshot-contradicts-log": ("error", f"delete the file, then {_SNAPSHOT}"),
     "snapshot-lacks-producer": ("note", "nothing to do if the producer was idle until it was forgotten"),
     # the directory
+    **BEYOND_LOG_END,
     "bad-clean-shutdown-file": ("note", "nothing to do: that the file exists is what counts"),
     "bad-meta-properties": ("warning", "restore the file: the broker does not start without it"),
     "foreign-directory": ("warning", "move it away: the broker does not start with such a directory"),
     "foreign-file": ("warning", "move it away: no segment has such a name"),
-    "high-watermark-beyond-log-end": ("error", "restore the end of the log: what is missing was replicated"),
     "leftover-file": ("note", "nothing to do: the broker finishes or undoes this when it starts"),
-    "log-start-beyond-log-end": ("error", "correct the checkpoint: the broker would delete the whole log"),
     "meta-properties-mismatch": ("warning", "do not start a broker on these directories together"),
     "missing-meta-properties": ("warning", "restore the file: the broker does not start without it"),
     "missing-partition-metadata": ("warning", "restore the file: the broker would put the log aside"),
     "other-directory": ("note", "it is not part of the topic; delete it when it is not needed any more"),
-    "recovery-point-beyond-log-end": ("warning", "restore the end of the log: what is missing was flushed"),
     "topic-id-mismatch": ("warning", "correct the file: the broker puts a log with another id aside"),
     "unreadable-partition": ("error", "check permissions, links and the disk: it was not checked"),
 }
 # remedies that depend on the severity
 REMEDIES: Final[dict[tuple[str, str], str]] = {
-    ("garbage-tail", "error"): _CUT,
     ("missing-snapshot", "error"): _SNAPSHOT,
     ("missing-snapshot", "warning"): _SNAPSHOT,
     ("missing-txnindex", "note"): _REBUILT,
-    ("torn-tail", "error"): _CUT,
     ("txnindex-lacks-entry", "note"): _REBUILT,
-    ("zero-tail", "error"): _CUT,
 }
 
 

@@ -16,6 +16,7 @@ from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.logdir.cleaning import Cleaning
+from txnkafka.logdir.log_end import tail_finding
 from txnkafka.logdir.partition_files import PartitionFiles
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.verify.epochs import LeaderEpochCheck
@@ -36,7 +37,6 @@ LEVELS = ("header", "crc", "records")
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 PROBE_BYTES = 1 << 20
 MOST_PROBES = 1000  # of one index
-_TAILS = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 
 Progress = Callable[[str, int], None]
 
@@ -192,16 +192,11 @@ class LogCheck:
         self.damaged_end = True
         if self.source.being_written and damage.stop != "garbage":
             return
-        clean = self.source.clean_shutdown
-        consequence = (
-            "; after a clean shutdown the broker does not cut this off: "
-            f"{'it does not start' if damage.stop == 'zeros' else 'it appends behind it'}"
-        )
-        self._findings.add(
-            _TAILS[damage.stop], segment.path,
-            f"the log ends here: {damage.reason}{consequence if clean else ''}",
-            position=damage.position,
-            severity="error" if clean else None,
+        self._findings.take(
+            tail_finding(
+                segment.path, damage.position, damage.stop, damage.reason,
+                clean_shutdown=self.source.clean_shutdown,
+            )
         )  # fmt: skip
 
     def _corrupt(
