@@ -72,6 +72,17 @@ def _has_topic_twice(holder: dict[str, Any]) -> bool:
     return len(found) > len(set(found))
 
 
+def _asks_twice(value: Any) -> bool:
+    """Whether a list in a request names something more than once."""
+    if isinstance(value, dict):
+        return any(map(_asks_twice, value.values()))
+    if not isinstance(value, list):
+        return False
+    names = ("resource_type", "resource_name", "name", "group_id")
+    asked = [str(list(map(each.get, names)) if isinstance(each, dict) else each) for each in value]
+    return len(asked) > len(set(asked)) or any(map(_asks_twice, value))
+
+
 def _is_marker_with_later_epoch(ours: Any, kafka: Any) -> bool:
     """Whether both are the one record of an end marker, and differ in its coordinator epoch only."""
     if not isinstance(ours, str) or not isinstance(kafka, str) or ours[:-10] != kafka[:-10]:
@@ -258,6 +269,13 @@ ALLOWED: Final = (
         "Produce|AddPartitionsToTxn",
         r"(responses|results_by_transaction)\..*",
         lambda request, ours, kafka: _has_twice(request),
+    ),
+    Rule(
+        "once",
+        "what a request asks twice is described once, so that no answer is larger than what it describes",
+        "DescribeTransactions|DescribeProducers|DescribeGroups|ConsumerGroupDescribe|DescribeConfigs|OffsetFetch",
+        r"(transaction_states|topics|groups|results)\..*",
+        lambda request, ours, kafka: MISSING in (ours, kafka) and _asks_twice(request.fields),
     ),
     Rule(
         "vote",
