@@ -31,6 +31,14 @@ class LazyGroup(click.Group):
     """A group whose commands are the functions of the same name in the modules of the same name, with _
     for -."""
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the arguments. Without any, print the help on stderr: some versions of click raise it as an
+        error instead."""
+        if not args and not ctx.resilient_parsing:
+            click.echo(ctx.get_help(), err=True)
+            ctx.exit(COULD_NOT)
+        return super().parse_args(ctx, args)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of the documentation."""
         return list(COMMANDS)
@@ -118,7 +126,7 @@ def _run(arguments: list[str] | None) -> int:
     try:
         return cli.main(arguments, prog_name="txnkafka", standalone_mode=False) or 0
     except click.ClickException as error:
-        messages.error(error.format_message())
+        messages.error(_sentence(error))
         if isinstance(error, click.UsageError) and error.ctx is not None:
             messages.note(f"'{error.ctx.command_path} --help' explains its arguments and options")
         return error.exit_code
@@ -139,6 +147,12 @@ def _run(arguments: list[str] | None) -> int:
             f"run the command again with {TRACEBACK}=1 and report what it prints"
         )
     return COULD_NOT
+
+
+def _sentence(error: click.ClickException) -> str:
+    """Return what is wrong; click lists the choices of a missing option in lines of their own."""
+    text = error.format_message()
+    return " ".join(text.split()) if isinstance(error, click.MissingParameter) else text
 
 
 if __name__ == "__main__":

@@ -85,7 +85,9 @@ def test_an_error_prevents_it(run: Run, directory: Path) -> None:
 def test_what_cannot_be_done(run: Run, directory: Path, tmp_path: Path) -> None:
     assert run("handover", tmp_path / "nowhere", "--to", "kafka").status == 2
     assert run("handover", "s3://bucket/logs", "--to", "kafka").status == 2
-    assert run("handover", directory).status == 2
+    without_owner = run("handover", directory)
+    assert without_owner.status == 2
+    assert "Missing option '--to'. Choose from: kafka, txnkafka\n" in without_owner.stderr
     node = Node(LocalDataFiles(), str(directory))
     answer = run("handover", directory, "--to", "kafka")
     assert (answer.status, answer.stdout) == (2, "")

@@ -25,9 +25,10 @@ def test_version(run: Run) -> None:
 
 
 def test_without_a_command_it_explains_itself(run: Run) -> None:
-    answer = run("--help")
-    assert answer.status == 0
-    assert all(f"  {name} " in answer.stdout for name in COMMANDS)
+    help = run("--help")
+    assert help.status == 0
+    assert all(f"  {name} " in help.stdout for name in COMMANDS)
+    assert run() == (2, "", help.stdout)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
