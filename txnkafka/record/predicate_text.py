@@ -218,10 +218,17 @@ def _tokens(text: str) -> list[tuple[str, str, int]]:
     while at < end:
         match = _TOKEN.match(text, at)
         if match is None or match.lastgroup is None:
-            raise ValueError(f"{text[at:].strip()[:20]!r} at position {at + 1} of {text!r} is not understood")
+            raise _not_understood(text, at)
         found.append((match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         at = match.end()
     return [*found, ("end", "", end)]
+
+
+def _not_understood(text: str, at: int) -> ValueError:
+    rest = text[at:].lstrip()
+    if rest.startswith("'"):
+        return ValueError(f"the quote at position {len(text) - len(rest) + 1} of {text!r} is not closed")
+    return ValueError(f"{rest.rstrip()[:20]!r} at position {at + 1} of {text!r} is not understood")
 
 
 def _unquoted(token: str) -> str:

@@ -34,6 +34,8 @@ from txnkafka.record.predicate_text import MAX_DEPTH, MAX_LENGTH, parse_predicat
         ("offset between 1 or 2", "and is expected, not 'or'"),
         ("key is 5", "null is expected, not '5'"),
         ("offset @ 1", "'@ 1' at position 7 of 'offset @ 1' is not understood"),
+        ("key = 'x", "the quote at position 7 of \"key = 'x\" is not closed"),
+        ("offset > 1 and  key = x'00", "the quote at position 24 of"),
         ("not " * MAX_DEPTH + "true", f"at most {MAX_DEPTH} parentheses and nots may be nested"),
         ("true" + " " * MAX_LENGTH, f"a predicate may have {MAX_LENGTH} characters"),
     ],
