@@ -121,7 +121,7 @@ def _write(lags: list[GroupLag], *, wide: bool) -> None:
         write_paragraph(printable(line), verdict)
     groups = {lag.group for lag in lags}
     waiting = {lag.group for lag in lags if lag.waits_behind is not None}
-    verb = "waits" if len(waiting) == 1 else "wait"
+    verb = "waits" if 1 in (len(waiting), len(groups)) else "wait"
     write_paragraph(f"{len(waiting):,} of {counted(len(groups), 'group')} {verb} at a last stable offset")
 
 

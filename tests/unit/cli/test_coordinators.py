@@ -128,6 +128,11 @@ def test_offsets_and_who_waits(run: Run, cluster: Path) -> None:
     ]
 
 
+def test_one_group_that_does_not_wait(run: Run, cluster: Path) -> None:
+    answer = run("groups", cluster, "--group", "late")
+    assert answer.lines[-1] == "0 of 1 group waits at a last stable offset"
+
+
 def test_a_group_as_json(run: Run, cluster: Path) -> None:
     billing, copier, *_ = rows(run, "groups", cluster)
     assert billing | {"waits_behind": None} == {
