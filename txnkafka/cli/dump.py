@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -149,7 +149,7 @@ class Dumper:
 
         file_system, (path,) = open_file_system([path], self._storage_options)
         if file_system.is_directory(path):
-            example = file_system.join(path, "*.log")
+            example = file_system.join(path, *_segments(entry.name for entry in file_system.list(path)))
             raise LogDirError(f"{path} is a directory; dump takes files, as in {example}")
         parent = file_system.split(file_system.split(path)[0])[1]
         found = False
@@ -166,6 +166,13 @@ class Dumper:
     def _fail(self, text: str) -> None:
         self.status = COULD_NOT
         self._messages.error(text)
+
+
+def _segments(names: Iterable[str]) -> tuple[str, ...]:
+    """Return the pattern of the segments below a directory that contains ``names``."""
+    from txnkafka.storage.formats import parse_partition_directory
+
+    return ("*", "*.log") if any(map(parse_partition_directory, names)) else ("*.log",)
 
 
 def _write_array(rows: Iterator[Row]) -> None:

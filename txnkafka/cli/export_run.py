@@ -119,7 +119,10 @@ def report_export(report: ExportReport, output: str, messages: Messages, output_
     for finding in report.findings:
         messages.finding(finding)
     for text in report.stopped:
-        messages.error(f"{text}; the export of this partition ends there, --on-corrupt skip reads on")
+        messages.error(
+            f"{text}; the export of this partition ends there, "
+            "--on-corrupt skip reads on, into another --output"
+        )
     for text in report.left_out:
         messages.error(f"left out: {text}")
     if output_format == "json":

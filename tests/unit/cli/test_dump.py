@@ -325,6 +325,10 @@ def test_unreadable_files_are_reported_and_the_others_dumped(run: Run, log_dir: 
     assert not_regular == f"txnkafka: error: cannot read {fifo}: not a regular file"
 
 
+def test_a_log_directory_is_no_file_and_its_segments_are_suggested(run: Run, log_dir: Path) -> None:
+    assert run("dump", log_dir).stderr.endswith(f"dump takes files, as in {log_dir}/*/*.log\n")
+
+
 def test_lines_for_people(run: Run, log_dir: Path) -> None:
     path = log_dir / "orders-1" / FIRST_SEGMENT
     heading, batch, row = run("dump", path, "--records").lines

@@ -146,6 +146,7 @@ def test_damage_ends_its_partition_only(run: Run, log_dir: Path, tmp_path: Path)
     stopped = run(*command, tmp_path / "stop")
     assert (stopped.status, len(files(tmp_path / "stop"))) == (1, 1)
     assert "position 0, offset 0" in stopped.stderr
+    assert "--on-corrupt skip reads on, into another --output\n" in stopped.stderr
     skipped = run(*command, tmp_path / "skip", "--on-corrupt", "skip", "--format", "json")
     assert (skipped.status, json.loads(skipped.stdout)["rows"]) == (1, 2)
     assert skipped.stderr.startswith("txnkafka: error: left out: ")
