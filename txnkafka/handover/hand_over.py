@@ -106,6 +106,7 @@ class _HandingOver:
     def _identified(self) -> MetaProperties:
         if not self._files.is_directory(self._path):
             raise LogDirError(f"{self._path} does not exist, or is no directory")
+        self._files.list(self._path)  # without permission its files would seem to be missing
         if self._files.is_locked(self._files.join(self._path, LOCK_FILE)):
             raise LogDirError(f"{self._path} is locked by another owner: stop the broker that uses it first")
         identity = identify(self._files, self._path, None, None)

@@ -10,7 +10,7 @@ import pytest
 from tests.unit.broker.node import Node, Producer
 from tests.unit.cli.conftest import Run
 from tests.unit.handover.stories import contents, damaged, story
-from txnkafka.env import LocalDataFiles
+from txnkafka.env import LocalDataFiles, LocalFileSystem
 
 
 @pytest.fixture
@@ -94,3 +94,17 @@ def test_what_cannot_be_done(run: Run, directory: Path, tmp_path: Path) -> None:
     assert "locked by another owner" in answer.stderr
     Producer(node, "alive")
     node.close()
+
+
+def test_a_directory_without_permission(
+    run: Run, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in it is not known: neither a file of it is said to be missing, nor is it handed over."""
+
+    def refuse(_: LocalFileSystem, path: str) -> object:
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(LocalFileSystem, "list", refuse)
+    monkeypatch.setattr(LocalDataFiles, "exists", lambda *_: False)
+    answer = run("handover", directory, "--to", "kafka", "--check")
+    assert answer == (2, "", f"txnkafka: error: {directory}: Permission denied\n")
