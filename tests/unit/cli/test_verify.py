@@ -146,6 +146,27 @@ def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
     assert run("verify", broken.root, "--topic", "t").status == 1
 
 
+@pytest.mark.parametrize("bases", [(0,), (8,), (0, 8)])
+def test_nothing_is_concluded_from_a_segment_that_cannot_be_read(
+    run: Run, sound: LogDirectory, monkeypatch: pytest.MonkeyPatch, bases: tuple[int, ...]
+) -> None:
+    """Where its log ends, which producers it has and what is missing beside it is not known."""
+    refused = [os.fspath(sound.file(base)) for base in bases]
+    (sound.root / "replication-offset-checkpoint").write_text("0\n1\nt 0 12\n")
+    whole = LocalFileSystem.open
+
+    def refuse(self: LocalFileSystem, path: str) -> object:
+        if path in refused:
+            raise PermissionError(13, "Permission denied", path)
+        return whole(self, path)
+
+    monkeypatch.setattr(LocalFileSystem, "open", refuse)
+    answer = run("verify", sound.root, "--format", "jsonl")
+    found = [json.loads(line) for line in answer.lines]
+    assert [(each["file"], each["code"]) for each in found] == [(each, "unreadable-file") for each in refused]
+    assert answer.status == 2
+
+
 def test_one_is_not_called_several(run: Run, log_dir: Path) -> None:
     """Of one segment, one transaction and one offset."""
     answer = run("verify", log_dir, "--partition", "orders-0")

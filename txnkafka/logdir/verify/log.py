@@ -65,6 +65,7 @@ class LogCheck:
         self.source = source
         self.segments = files.segments
         self.damaged_end = False
+        self.is_complete = True  # False once a segment could not be read: then its end is not known either
         self._findings = findings
         self._level = level
         self._progress = progress
@@ -99,9 +100,11 @@ class LogCheck:
             except (OSError, LogDirError) as error:
                 self._findings.add("unreadable-file", segment.path, str(error))
                 self.order.damage()
+                self.is_complete = False
             finally:
                 segment.close()
-        self.producers.end(being_written=self.source.being_written)
+        if self.is_complete:
+            self.producers.end(being_written=self.source.being_written)
         self.has_leader_epochs = epoch_check.seen
 
     def _next_base(self, i: int) -> int:
