@@ -10,6 +10,7 @@ import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.output import write_text
+from txnkafka.cli.serve_checks import address_text, check_address, check_data_directory
 from txnkafka.cli.serve_log import logging_to
 
 if TYPE_CHECKING:
@@ -164,13 +165,14 @@ class _Metrics:
             raise click.UsageError(
                 f"--metrics needs another package: pip install 'txnkafka[metrics]' ({error})"
             ) from None
+        check_address("--metrics", host, port)
         self._begin = partial(MetricsServer, host=host, port=port)
         self._shown: MetricsServer | None = None
 
     def watch(self, server: Server) -> None:
         """Show the metrics of a server from now on. Raises OSError for an address that is in use."""
         self._shown = self._begin(server)
-        LOG.info("metrics are on http://%s/metrics", _address(*self._shown.address))
+        LOG.info("metrics are on http://%s/metrics", address_text(*self._shown.address))
 
     def close(self) -> None:
         """Show them no more."""
@@ -194,6 +196,8 @@ def _serve(
     from txnkafka.server import tcp
     from txnkafka.server.topics_at_start import create_topics
 
+    check_data_directory(LocalDataFiles(), data)
+    check_address("--listen", *listen)
     clock = SystemClock()
     broker = open_broker(LocalDataFiles(), data, settings, now_ms=clock.now_ms(), durability=durability)
     try:
@@ -222,9 +226,5 @@ def _once(option: str, pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
 def _print_address(host: str, port: int) -> None:
     import sys
 
-    write_text(f"listening on {_address(host, port)}")
+    write_text(f"listening on {address_text(host, port)}")
     sys.stdout.flush()
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import socket
+from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from tests.unit.cli.conftest import Run
+from txnkafka.cli.serve_checks import check_data_directory
+from txnkafka.env import LocalDataFiles
 
 
 @pytest.mark.parametrize(
@@ -32,9 +35,53 @@ def test_refused(run: Run, tmp_path: Path, options: list[str], reason: str) -> N
     assert reason in result.stderr
 
 
-def test_an_address_in_use(run: Run, tmp_path: Path) -> None:
+@pytest.mark.parametrize("option", ["--listen", "--metrics"])
+def test_an_address_in_use(run: Run, tmp_path: Path, option: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        result = run("serve", "--data", tmp_path / "data", "--listen", f"127.0.0.1:{port}")
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        others = {"--listen": "127.0.0.1:0", option: address}
+        result = run("serve", "--data", tmp_path / "data", *chain.from_iterable(others.items()))
+    assert result == (
+        2, "", f"txnkafka: error: cannot listen on {address}: Address already in use; "
+        f"{option} HOST:PORT chooses another address, and port 0 a free port\n",
+    )  # fmt: skip
+    assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.parametrize("host", ["nowhere.invalid", "192.0.2.1", "[2001:db8::1]"])
+def test_an_address_of_another_machine(run: Run, tmp_path: Path, host: str) -> None:
+    result = run("serve", "--data", tmp_path / "data", "--listen", f"{host}:9092")
     assert result.status == 2
-    assert "address already in use" in result.stderr
+    assert result.stderr.startswith(f"txnkafka: error: cannot listen on {host}:9092: ")
+
+
+def test_a_file_in_place_of_the_directory(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data"
+    path.write_text("")
+    result = run("serve", "--data", path)
+    assert result == (2, "", f"txnkafka: error: {path} is a file, not a directory\n")
+
+
+def test_a_directory_of_something_else(run: Run, tmp_path: Path) -> None:
+    """Nothing is written there: a broker would add its files to a source tree."""
+    for name in ("setup.py", "src", "tests", ".git"):
+        (tmp_path / name).mkdir()
+    result = run("serve", "--data", tmp_path)
+    assert result == (
+        2, "", f"txnkafka: error: {tmp_path} has files, but neither meta.properties nor partitions "
+        "(orders-0): it is not a data directory; found: setup.py, src, tests\n",
+    )  # fmt: skip
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".git", "setup.py", "src", "tests"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[], [".lock", ".snapshot", "lost+found"], ["src", "meta.properties"], ["src", "orders-0"],
+     ["recovery-point-offset-checkpoint", "meta.properties.tmp"]],
+)  # fmt: skip
+def test_a_data_directory(tmp_path: Path, names: list[str]) -> None:
+    """A new file system, what a crash has left, a directory of partitions."""
+    for name in names:
+        (tmp_path / name).mkdir()
+    check_data_directory(LocalDataFiles(), str(tmp_path))
+    check_data_directory(LocalDataFiles(), str(tmp_path / "new"))
