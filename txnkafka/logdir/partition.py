@@ -382,6 +382,7 @@ class PartitionView(Tables):
             raise
 
     def close(self) -> None:
-        """Close all files."""
-        for segment in self.files.segments:
+        """Close all files. A directory that could not be listed has none."""
+        listed: PartitionFiles | None = self.__dict__.get("files")
+        for segment in listed.segments if listed is not None else ():
             segment.close()

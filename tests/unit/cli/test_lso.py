@@ -34,6 +34,31 @@ def test_a_partition_that_cannot_be_read_leaves_the_others_alone(
     assert "Permission denied" in result.stderr
 
 
+@pytest.mark.parametrize("command", ["lso", "show"])
+def test_a_coordinators_partition_that_cannot_be_listed_leaves_the_others_alone(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Whether its producer has a transactional id is not known, so the transaction is not said to hang."""
+    opened = batch(0, transactional=True, producer_id=7, producer_epoch=0)
+    write_log(tmp_path, "a-0", {0: [opened]})
+    for number in (0, 1):
+        write_log(tmp_path, f"__transaction_state-{number}", {0: [batch(0)]})
+    whole = LocalFileSystem.list
+
+    def refuse(self: LocalFileSystem, path: str) -> object:
+        if path.endswith("__transaction_state-1"):
+            raise PermissionError(13, "Permission denied", path)
+        return whole(self, path)
+
+    monkeypatch.setattr(LocalFileSystem, "list", refuse)
+    result = run(command, tmp_path, "--format", "jsonl")
+    rows = [json.loads(line) for line in result.lines]
+    assert [(row["topic"], row["partition"]) for row in rows] == [("__transaction_state", 0), ("a", 0)]
+    assert rows[1]["verdict"] == "UNKNOWN_NO_COORDINATOR_DATA"
+    assert result.status == 2
+    assert result.stderr.count("__transaction_state-1: Permission denied") == 2  # of the coordinator, and of lso
+
+
 def test_damage_in_the_coordinators_log_is_reported(tmp_path: Path, run: Run) -> None:
     write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, producer_epoch=0, transactional=True)]})
     record = PlainRecord(transaction_key("shop"), b"\0\x63")
