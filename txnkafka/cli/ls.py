@@ -10,9 +10,9 @@ import click
 from txnkafka.cli.command import Command
 from txnkafka.cli.output import FORMATS, Layout, write_json, write_table, write_text
 from txnkafka.cli.progress import Progress
-from txnkafka.cli.target import chosen_partitions, is_chosen, open_log_dir, target_options
+from txnkafka.cli.target import is_chosen, open_log_dir, readable_partitions, target_options
 from txnkafka.cli.times import iso_time
-from txnkafka.shown import size
+from txnkafka.shown import counted, size
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -72,15 +72,22 @@ def ls(
     """List the partitions in LOGDIR, one per row, or the segments with --segments.
 
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
-    count as directories of one broker. Directories that a broker moves or deletes are listed too.
+    count as directories of one broker. Directories that a broker moves or deletes are listed too; Kafka's own
+    topics are left out unless --topic names one.
 
     Exit status: 2 when a partition could not be read.
     """
     with Progress(messages) as progress:
         log_dir = open_log_dir(logdir, io, messages, storage_options)
         lister = Lister(log_dir, messages, with_segments=with_segments)
-        chosen = chosen_partitions(log_dir, topic, partition)
+        chosen = readable_partitions(log_dir, topic, partition)
         rows = list(lister.rows(progress.each(chosen)))
+    if not topic and not partition and (left_out := len(log_dir.topic_partitions) - len(chosen)):
+        verb, them = ("is", "it") if left_out == 1 else ("are", "them")
+        messages.note(
+            f"{counted(left_out, 'partition')} of Kafka's own topics {verb} left out; "
+            f"--topic '__*' lists {them}"
+        )
     others = list(_other_directories(log_dir, topic, partition))
     if output_format == "json":
         kind = "segments" if with_segments else "partitions"

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import FIRST_SEGMENT, TIME, Run
+from tests.unit.logdir.logs import batch, write_log
 from txnkafka.shown import size
 
 TOPIC_ID = "LO2dyRT9TU2kZpbmI5Tv5Q"
@@ -78,6 +79,23 @@ def test_other_directories_have_a_table_of_their_own(run: Run, log_dir: Path) ->
     ]
     assert lines[-3] == ""
     assert run("ls", log_dir, "--topic", "orders", "--partition", 0).stdout.count("future") == 0
+
+
+@pytest.mark.parametrize("output_format", ["text", "jsonl"])
+def test_kafkas_own_topics_are_listed_when_they_are_asked_for(
+    run: Run, log_dir: Path, output_format: str
+) -> None:
+    for name in ("__consumer_offsets-0", "__consumer_offsets-1", "__transaction_state-0"):
+        write_log(log_dir, name, {0: [batch(0)]})
+    command = ("ls", log_dir, "--format", output_format)
+    answer = run(*command)
+    assert "__" not in answer.stdout
+    assert (answer.status, answer.stderr) == (
+        0, "txnkafka: note: 3 partitions of Kafka's own topics are left out; --topic '__*' lists them\n"
+    )  # fmt: skip
+    answer = run(*command, "--topic", "__*")
+    assert (len(answer.lines), answer.stderr) == (3 + (output_format == "text"), "")
+    assert run("ls", log_dir / "__transaction_state-0").stderr == ""
 
 
 def test_segments(run: Run, log_dir: Path) -> None:
