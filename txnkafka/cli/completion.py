@@ -64,8 +64,14 @@ def _expanded(path: str) -> str:
 
 
 def complete_partition(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Complete whole names such as orders-3."""
-    return beginning_with(incomplete, _partitions_of(ctx))
+    """Complete whole names such as orders-3, of the topics that --topic names."""
+    from txnkafka.logdir.names import topic_matches
+
+    topics: tuple[str, ...] = ctx.params.get("topic") or ()
+    names = _partitions_of(ctx)
+    if topics:
+        names = [name for name in names if any(topic_matches(name.rpartition("-")[0], t) for t in topics)]
+    return beginning_with(incomplete, names)
 
 
 def beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:

@@ -83,6 +83,10 @@ def test_topics_and_partitions_are_completed(log_dir: Path) -> None:
     assert completed("txnkafka", "cat", place, "-n", "5", "--partition", "orders-") == [
         "plain,orders-0", "plain,orders-1",
     ]  # fmt: skip
+    both = ["plain,orders-0", "plain,orders-1"]
+    assert completed("txnkafka", "ls", place, "--topic", "orders", "--partition", "") == both
+    assert completed("txnkafka", "ls", place, "--topic", "ord*", "--topic=x", "--partition", "") == both
+    assert completed("txnkafka", "ls", place, "--topic", "other", "--partition", "") == []
     assert completed("txnkafka", "ls", "--topic", "or") == []
     assert completed("txnkafka", "ls", place + "/gone", "--topic", "or") == []
     assert completed("txnkafka", "ls", "s3://bucket/logs", "--topic", "or") == []
