@@ -125,7 +125,14 @@ def check_integers(**given: object) -> None:
     """Raise TypeError for the first argument that is neither an int nor None."""
     for name, value in given.items():
         if value is not None and not hasattr(value, "__index__"):
-            raise TypeError(f"{name} must be an int, not {value!r}")
+            raise TypeError(f"{name} must be an int, not {value!r}{_how_to_get(name)}")
+
+
+def _how_to_get(name: str) -> str:
+    if name != "timestamp" and not name.endswith("_time"):
+        return ""
+    example = "int(datetime(2026, 1, 31, tzinfo=UTC).timestamp() * 1000)"
+    return f"; it is milliseconds since 1970 in UTC, as in {example}"
 
 
 def validate_topic(name: str) -> None:

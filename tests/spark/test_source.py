@@ -139,6 +139,12 @@ def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> No
     assert "UnboundLocalError" not in said
 
 
+def test_writing_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(PySparkException, match="txnkafka does not write from Spark yet"):
+        spark.range(1).write.format("txnkafka").mode("append").save(str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_stream_reader_says_that_there_are_no_streams() -> None:
     source = TxnKafkaDataSource({"path": PATH})
     reader = source.streamReader(source.schema())

@@ -22,6 +22,7 @@ from txnkafka.spark.options import ReadOptions, Timestamps
 __all__ = ["chosen_partitions", "partition_request"]
 
 INTERNAL_TOPICS = {"__cluster_metadata", "__consumer_offsets", "__share_group_state", "__transaction_state"}
+NOT_OF_A_NAME = re.compile(r"[^\w.-]")  # such as the * of a pattern
 LOG = logging.getLogger("txnkafka.spark")
 
 
@@ -48,6 +49,8 @@ def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartit
         if options.topic_pattern is not None:
             what += f" that matches {options.topic_pattern!r}"
         hint = what_there_is("topics", there, missing[0] if missing else "")
+        if any(NOT_OF_A_NAME.search(name) for name in missing):
+            hint += "; topic_pattern (subscribePattern) takes a regular expression"
         raise UnknownTopicOrPartitionError(f"{what} in {', '.join(log_dir.paths)}; {hint}")
     named = [name for name in log_dir.topic_partitions if name.topic in topics]
     chosen = options.topics is not None or options.topic_pattern is not None

@@ -14,7 +14,13 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    InputPartition,
+)
 
 from txnkafka.record.predicate import conjunction
 from txnkafka.spark.source_options import parse_source_options
@@ -30,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TxnKafkaDataSource"]
 
+READ_ONLY = "txnkafka does not write from Spark yet; a program writes with txnkafka.log (docs/writing.md)"
 BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, not spark.readStream"
 
 
@@ -62,6 +69,10 @@ class TxnKafkaDataSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
         """Return a reader that refuses to start: see ``_NoStreamReader``."""
         return _NoStreamReader()
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Raise NotImplementedError: there is no writing."""
+        raise NotImplementedError(READ_ONLY)
 
 
 def _filters_are_pushed() -> bool:

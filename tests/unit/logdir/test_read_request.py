@@ -25,7 +25,7 @@ SEGMENTS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1), batch(6, 2)]}
         ({"up_to": "end"}, ValueError, "up_to must be log-end or high-watermark, not 'end'"),
         ({"on_corrupt": "ignore"}, ValueError, "on_corrupt must be stop or skip, not 'ignore'"),
         ({"start_offset": 1.5}, TypeError, "start_offset must be an int, not 1.5"),
-        ({"end_time": "now"}, TypeError, "end_time must be an int, not 'now'"),
+        ({"end_time": "now"}, TypeError, "end_time must be an int, not 'now'; it is milliseconds since 1970"),
         ({"start_offset": 1, "start_time": 1}, ValueError, "start_offset and start_time exclude each other"),
         ({"end_offset": 0, "end_time": 0}, ValueError, "end_offset and end_time exclude each other"),
     ],
