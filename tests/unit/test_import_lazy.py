@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -60,3 +61,17 @@ def test_unknown_name_is_an_attribute_error() -> None:
 def test_version_is_that_of_the_installed_package() -> None:
     project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert txnkafka.__version__ == project["version"]
+
+
+def test_a_source_tree_without_compiled_modules_says_so(tmp_path: Path) -> None:
+    """It hides the package that was installed from it while Python runs inside of it."""
+    shutil.copytree(PACKAGE, tmp_path / "txnkafka", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for program in ("import txnkafka; txnkafka.LogDir", "from txnkafka.log import DataDirectory"):
+        command = [sys.executable, "-c", program]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+        assert done.stderr.splitlines()[-1] == (
+            f"ImportError: {tmp_path}/txnkafka is source code without modules compiled for this Python; run "
+            "Python in another directory, where the installed package is found, or compile them: "
+            "pip install -e ."
+        )
+    subprocess.run([sys.executable, "-c", "import txnkafka"], cwd=tmp_path, check=True)

@@ -177,7 +177,7 @@ def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -
 
 
 def readable_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
-    """Return ``chosen_partitions`` of the user's topics: without both options Kafka's own topics are left out,
+    """Return ``chosen_partitions`` of the user's topics: without both options Kafka's own are left out,
     unless there are no others."""
     from txnkafka.logdir.names import without_internal
 

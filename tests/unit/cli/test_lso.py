@@ -56,7 +56,7 @@ def test_a_coordinators_partition_that_cannot_be_listed_leaves_the_others_alone(
     assert [(row["topic"], row["partition"]) for row in rows] == [("__transaction_state", 0), ("a", 0)]
     assert rows[1]["verdict"] == "UNKNOWN_NO_COORDINATOR_DATA"
     assert result.status == 2
-    assert result.stderr.count("__transaction_state-1: Permission denied") == 2  # of the coordinator, and of lso
+    assert result.stderr.count("__transaction_state-1: Permission denied") == 2  # once as a partition
 
 
 def test_damage_in_the_coordinators_log_is_reported(tmp_path: Path, run: Run) -> None:
