@@ -4,7 +4,8 @@ its addresses are free."""
 from __future__ import annotations
 
 import socket
-from typing import TYPE_CHECKING, Final
+from errno import EADDRINUSE
+from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.errors import LogDirError
 from txnkafka.storage.formats import META_PROPERTIES, parse_partition_directory
@@ -42,21 +43,31 @@ def _may_be_in_a_new_one(name: str) -> bool:
 
 
 def check_address(option: str, host: str, port: int) -> None:
-    """Raise OSError when this address cannot be listened on."""
+    """Raise OSError when this address cannot be listened on. A name may have addresses that this machine has
+    not, such as ::1 of localhost: one that it has is enough."""
     try:
-        for family, kind, protocol, _, address in socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-        ):
-            with socket.socket(family, kind, protocol) as probe:
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                probe.bind(address)
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        errors = [error for each in found if (error := _refusal(*each)) is not None]
+        if errors and (len(errors) == len(found) or any(each.errno == EADDRINUSE for each in errors)):
+            raise errors[0]
     except OSError as error:
         raise OSError(
             f"cannot listen on {address_text(host, port)}: {error.strerror}; "
             f"{option} HOST:PORT chooses another address, and port 0 a free port"
         ) from None
+
+
+def _refusal(family: int, kind: int, protocol: int, name: str, address: Any) -> OSError | None:
+    """Return why an address cannot be bound, or None."""
+    try:
+        with socket.socket(family, kind, protocol) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            if family == socket.AF_INET6:
+                probe.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+            probe.bind(address)
+    except OSError as error:
+        return error
+    return None
 
 
 def address_text(host: str, port: int) -> str:
