@@ -14,7 +14,7 @@ from tests.side_by_side.sides import Conversation, Side
 
 __all__ = ["COORDINATED", "READING", "Compared", "Pair"]
 
-PATIENCE_SECONDS: Final = 3.0
+PATIENCE_SECONDS: Final = 10.0
 PAUSE_SECONDS: Final = 0.002
 LONG_SECONDS: Final = 60.0
 AT_ONCE: Final = 50  # requests under way on one connection
@@ -39,11 +39,12 @@ READING: Final = frozenset(
         "ListGroups",
         "DescribeTopicPartitions",
         "DescribeLogDirs",
+        "ApiVersions",
         "ListConfigResources",
     }
 )
 """What changes nothing and may be asked again: a broker completes transactions, creates and deletes topics
-behind the answer."""
+behind the answer, and hears of levels of features late."""
 _BUSY: Final = {14, 15, 16, 51}  # loading, not available, not coordinator, CONCURRENT_TRANSACTIONS
 _NOT_ENOUGH_REPLICAS: Final = 19  # what Produce before version 12 says for them
 
