@@ -8,6 +8,7 @@ import os
 import re
 import shlex
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,7 @@ def beside_the_demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     # as new as in a clone: LogDir judges by the times of files where a broker left them
     shutil.copytree(ROOT / "demo", tmp_path / "demo", copy_function=shutil.copyfile)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def shown(line: str) -> str:
@@ -68,6 +70,7 @@ def test_the_programs() -> None:
             text = PAGE.read_text(encoding="utf-8")
             text = text.replace(f"{before}{example.printed}```", f"{before}{printed}```")
             PAGE.write_text(text, encoding="utf-8")
+        assert example.run({}) == printed  # twice: what it writes is in no way of it
         assert f"```python\n{example.source}```\n\n```text\n{printed}```" in PAGE.read_text(encoding="utf-8")
 
 
