@@ -11,6 +11,7 @@ import pytest
 
 from tests.unit.cli.conftest import FIRST_SEGMENT, Run
 from txnkafka.cli.main import COMMANDS, cli
+from txnkafka.cli.txns import STATES
 
 TEXT = (Path(__file__).parents[3] / "docs" / "cli.md").read_text(encoding="utf-8")
 
@@ -65,3 +66,9 @@ def test_every_field_of_a_transaction(run: Run, log_dir: Path) -> None:
     fields = row["open_transactions"][0]
     page = TEXT + (Path(__file__).parents[3] / "docs" / "lso.md").read_text(encoding="utf-8")
     assert sorted(field for field in fields if f"`{field}`" not in page) == []
+
+
+def test_the_states_of_transactions_are_those_of_the_option() -> None:
+    """On the page as in --help."""
+    (listed,) = re.findall(r"`--state` one of (.*?)\. Both", section("txns"), re.DOTALL)
+    assert re.findall(r"`(\w+)`", listed) == list(STATES)
