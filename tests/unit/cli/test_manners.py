@@ -150,7 +150,7 @@ def test_ctrl_c(tmp_path: Path) -> None:
     segment.write_bytes(bytes(0))
     program = (
         "import time; from txnkafka.cli import ls, main; "
-        "ls.chosen_partitions = lambda *_: print('ready', flush=True) or time.sleep(60); main.main()"
+        "ls.readable_partitions = lambda *_: print('ready', flush=True) or time.sleep(60); main.main()"
     )
     with subprocess.Popen(
         [sys.executable, "-c", program, "ls", str(tmp_path)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
