@@ -273,7 +273,7 @@ ALLOWED: Final = (
     Rule(
         "once",
         "what a request asks twice is described once, so that no answer is larger than what it describes",
-        "DescribeTransactions|DescribeProducers|DescribeGroups|ConsumerGroupDescribe|DescribeConfigs|OffsetFetch",
+        "Describe(Transactions|Producers|Groups|Configs)|ConsumerGroupDescribe|OffsetFetch",
         r"(transaction_states|topics|groups|results)\..*",
         lambda request, ours, kafka: MISSING in (ours, kafka) and _asks_twice(request.fields),
     ),
