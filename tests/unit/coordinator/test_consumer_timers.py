@@ -1,4 +1,4 @@
-"""Groups of the consumer protocol when time goes on while nothing can be written, or is put back."""
+"""Groups of the consumer protocol when the log takes no records, or the clock is put back."""
 
 from __future__ import annotations
 
