@@ -124,7 +124,10 @@ class Members:
             return error.name if error else " ".join(each.name for each in errors)
 
         return Request(
-            lambda broker, reply, now_ms: reply(broker.groups.leave(group, leaving, now_ms=now_ms)), taken
+            lambda broker, reply, now_ms: broker.groups.leave(
+                group, leaving, lambda *answer: reply(answer), now_ms=now_ms
+            ),
+            taken,
         )
 
     def leave_instance(self, given: Arguments) -> Request:
@@ -132,7 +135,9 @@ class Members:
         group, instance = given.words
         leaving = [Identity(group, -1, "", instance)]
         return Request(
-            lambda broker, reply, now_ms: reply(broker.groups.leave(group, leaving, now_ms=now_ms)),
+            lambda broker, reply, now_ms: broker.groups.leave(
+                group, leaving, lambda *answer: reply(answer), now_ms=now_ms
+            ),
             lambda answer: answer[1][0].name,
         )
 

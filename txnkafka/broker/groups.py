@@ -23,6 +23,7 @@ from txnkafka.coordinator.group_requests import (
     Identity,
     Joined,
     JoinGroup,
+    Left,
     ListedGroup,
     Offsets,
     OffsetToCommit,
@@ -146,14 +147,11 @@ class Groups:
         self._broker.now_ms = now_ms
         return self.coordinator.heartbeat(identity, now_ms)
 
-    def leave(
-        self, group_id: str, leaving: Sequence[Identity], *, now_ms: int
-    ) -> tuple[ErrorCode, list[ErrorCode]]:
-        """Members leave a group."""
+    def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left, *, now_ms: int) -> None:
+        """Members leave a group: ``reply`` gets the error of the request, and those of the members."""
         self._broker.now_ms = now_ms
-        left = self.coordinator.leave(group_id, leaving, now_ms)
+        self.coordinator.leave(group_id, leaving, self._broker.failures.owned(reply), now_ms)
         self._broker.durability.run_soon()
-        return left
 
     def commit(
         self,

@@ -23,7 +23,7 @@ from txnkafka.coordinator.consumer_regexes import RegexChange
 from txnkafka.coordinator.group_conversion import assignment_of, classic_of
 from txnkafka.coordinator.group_error import GroupError
 from txnkafka.coordinator.group_partition import GroupPartition
-from txnkafka.coordinator.group_requests import Identity, Joined, JoinGroup, Synced, SyncGroup
+from txnkafka.coordinator.group_requests import Identity, Joined, JoinGroup, Left, Synced, SyncGroup
 from txnkafka.coordinator.member_update import MemberUpdate
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records.consumer_protocol import PROTOCOL_TYPE, decode_subscription
@@ -205,8 +205,8 @@ class ClassicMembers:
         return member, member.classic
 
     def leave(
-        self, here: GroupPartition, group: ConsumerGroup, leaving: Sequence[Identity]
-    ) -> list[ErrorCode]:
+        self, here: GroupPartition, group: ConsumerGroup, leaving: Sequence[Identity], reply: Left
+    ) -> None:
         """Members of either protocol leave; an administrator names a static one by its instance id alone."""
         errors: list[ErrorCode] = []
         gone: dict[str, ConsumerMember] = {}
@@ -222,8 +222,7 @@ class ClassicMembers:
                 errors.append(E.NONE)
             except GroupError as error:
                 errors.append(error.code)
-        self.groups.fence(here, group, list(gone.values()), lambda _: None)
-        return errors
+        self.groups.fence(here, group, list(gone.values()), lambda error: reply(error, errors))
 
 
 def _subscription(request: JoinGroup) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from txnkafka.coordinator.group_requests import (
     Identity,
     Joined,
     JoinGroup,
+    Left,
     ListedGroup,
     Offsets,
     Synced,
@@ -207,19 +208,19 @@ class GroupCoordinator:
             return self._classic_members.heartbeat(group, identity)
         return self._classic.heartbeat(group, identity)
 
-    def leave(
-        self, group_id: str, leaving: Sequence[Identity], now_ms: int
-    ) -> tuple[ErrorCode, list[ErrorCode]]:
-        """Members leave: the error of the request, and those of the members."""
+    def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left, now_ms: int) -> None:
+        """Members leave: ``reply`` gets the error of the request, and those of the members."""
         group = self._members_group(group_id)
         if isinstance(group, ErrorCode):
             is_unknown = group == E.UNKNOWN_MEMBER_ID
-            return (E.NONE if is_unknown else group), [group] * len(leaving)
+            reply(E.NONE if is_unknown else group, [group] * len(leaving))
+            return
         self._at(now_ms)
         if isinstance(group, ConsumerGroup):
             here = self.partitions.loaded[self.partitions.number_of(group_id)]
-            return E.NONE, self._classic_members.leave(here, group, leaving)
-        return E.NONE, self._classic.leave(group, leaving)
+            self._classic_members.leave(here, group, leaving, reply)
+        else:
+            reply(E.NONE, self._classic.leave(group, leaving))
 
     def _members_group(self, group_id: str) -> AnyGroup | ErrorCode:
         """A group; no member is known of one that is not there."""

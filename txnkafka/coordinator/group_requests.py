@@ -5,7 +5,7 @@ Source: the messages of the APIs of the same names, without what depends on thei
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from txnkafka.error_codes import ErrorCode
@@ -20,6 +20,7 @@ __all__ = [
     "Identity",
     "JoinGroup",
     "Joined",
+    "Left",
     "ListedGroup",
     "OffsetToCommit",
     "Protocol",
@@ -175,3 +176,5 @@ class ListedGroup(NamedTuple):
 
 
 Offsets = Mapping[TopicPartition, OffsetToCommit]
+Left = Callable[[ErrorCode, list[ErrorCode]], None]
+"""Takes the answer to LeaveGroup: the error of the request, and those of the members."""

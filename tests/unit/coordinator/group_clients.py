@@ -197,10 +197,15 @@ class Member:
     def heartbeat(self) -> ErrorCode:
         return self.node.coordinator.heartbeat(self.identity, self.node.now_ms)
 
-    def leave(self) -> ErrorCode:
-        error, errors = self.node.coordinator.leave(self.group, [self.identity], self.node.now_ms)
+    def leave(self) -> ErrorCode | None:
+        """The error, which may be that of the member alone; None while it waits."""
+        answers: list[ErrorCode] = []
+        self.node.coordinator.leave(
+            self.group, [self.identity], lambda error, errors: answers.append(error or errors[0]),
+            self.node.now_ms,
+        )  # fmt: skip
         self.node.settle()
-        return error or errors[0]
+        return answers[0] if answers else None
 
     @property
     def error(self) -> ErrorCode | None:

@@ -113,3 +113,18 @@ def test_a_classic_member_that_does_not_come_back_is_removed() -> None:
         node.wait(4_000)
     assert list(node.consumers().members) == ["new"]
     assert new.follow().has == [(1, 0), (1, 1)]
+
+
+def test_a_member_of_a_consumer_group_has_left_when_that_is_durable() -> None:
+    node = ConsumerNode({"t": 2})
+    old = classic(node)
+    Consumer(node, "new").join()
+    old.generation = node.consumers().members[old.member_id].epoch
+    node.fails = True
+    assert old.leave() == E.NOT_COORDINATOR
+    assert old.member_id in node.consumers().members
+    node.fails, node.waits = False, True
+    assert old.leave() is None
+    node.waits = False
+    node.settle()
+    assert list(node.consumers().members) == ["new"]

@@ -19,21 +19,24 @@ __all__ = ["handle"]
 
 
 def handle(broker: Broker, request: LeaveGroupRequest, version: int, context: Context, reply: Reply) -> None:
-    """Answer at once."""
+    """Answer when it is durable that members of a group of the consumer protocol have left, else at once."""
     if version < 3:
         leaving = [Identity(request.group_id, -1, request.member_id)]
     else:
         leaving = [
             Identity(request.group_id, -1, each.member_id, each.group_instance_id) for each in request.members
         ]
-    error, errors = broker.groups.leave(request.group_id, leaving, now_ms=context.now_ms)
-    if version < 3:
-        reply(LeaveGroupResponse(error_code=error or errors[0]))
-        return
-    members = tuple(
-        MemberResponse(
-            member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=found
+
+    def left(error: ErrorCode, errors: list[ErrorCode]) -> None:
+        if version < 3:
+            reply(LeaveGroupResponse(error_code=error or errors[0]))
+            return
+        members = tuple(
+            MemberResponse(
+                member_id=each.member_id, group_instance_id=each.group_instance_id, error_code=found
+            )
+            for each, found in zip(leaving, errors, strict=True)
         )
-        for each, found in zip(leaving, errors, strict=True)
-    )
-    reply(LeaveGroupResponse(error_code=error, members=() if error != ErrorCode.NONE else members))
+        reply(LeaveGroupResponse(error_code=error, members=() if error != ErrorCode.NONE else members))
+
+    broker.groups.leave(request.group_id, leaving, left, now_ms=context.now_ms)

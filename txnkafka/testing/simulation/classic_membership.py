@@ -138,8 +138,10 @@ class ClassicMembership(Membership):
         identity = self.identity
 
         def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            error, errors = broker.groups.leave(identity.group_id, [identity], now_ms=now_ms)
-            reply(error or errors[0])
+            def left(error: ErrorCode, errors: list[ErrorCode]) -> None:
+                reply(error or errors[0])
+
+            broker.groups.leave(identity.group_id, [identity], left, now_ms=now_ms)
 
         answer, _ = yield from self._client.ask("LeaveGroup", perform)
         self._world.counts["member left"] += answer == ErrorCode.NONE
