@@ -66,6 +66,19 @@ def until(served: Serving, key: tuple[str, ...], value: float) -> None:
         time.sleep(0.05)
 
 
+def when_answered(served: Serving) -> None:
+    """Wait until the threads of clients that have gone have noticed it: more than they may be are refused."""
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            scraped(served)
+        except ConnectionError:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        else:
+            return
+
+
 def producer(served: Serving, **options: object) -> Producer:
     names = {name.replace("_", "."): value for name, value in options.items()}
     return Producer({"bootstrap.servers": served.address, "log_level": 0, **names})
@@ -140,6 +153,7 @@ def test_slow_and_many_clients_do_not_hold_the_broker(served: Serving) -> None:
         assert client.flush(SECONDS) == 0
     for each in idle:
         each.close()
+    when_answered(served)
     until(served, ("kafka_server_brokertopicmetrics_messagesin_total", "t"), 20)
 
 
