@@ -6,6 +6,7 @@ and asks again when it comes.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
 from itertools import count
@@ -49,8 +50,9 @@ class Timers:
         return self._heap[0][0] if self._heap else NEVER
 
     def run(self, now: int) -> None:
-        """Make the calls that are due; those that they set for now are made by the next run."""
-        due: list[tuple[Key, Callable[[], None]]] = []
+        """Make the calls that are due; those that they set for now are made by the next run, and so are those
+        behind one that raises."""
+        due: deque[tuple[Key, Callable[[], None]]] = deque()
         while self._heap and self._heap[0][0] <= now:
             key = self._pop()
             if key not in self._calls or key in self._in_heap:
@@ -60,10 +62,20 @@ class Timers:
                 self._push(key, deadline)
             else:
                 due.append((key, call))
-        for key, call in due:
-            if key in self._calls and self._calls[key][1] is call:  # not cancelled or set again by another
-                del self._calls[key]
-                call()
+        try:
+            while due:
+                key, call = due.popleft()
+                if self._is_still(key, call):
+                    del self._calls[key]
+                    call()
+        finally:
+            for key, call in due:
+                if self._is_still(key, call):
+                    self._push(key, self._calls[key][0])
+
+    def _is_still(self, key: Key, call: Callable[[], None]) -> bool:
+        """Whether a call was not cancelled or replaced by another one."""
+        return key in self._calls and self._calls[key][1] is call
 
     def _push(self, key: Key, deadline: int) -> None:
         self._in_heap[key] = deadline

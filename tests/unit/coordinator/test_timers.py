@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 
+import pytest
+
 from txnkafka.coordinator.timers import NEVER, Timers
 
 
@@ -34,6 +36,18 @@ def test_a_deadline_is_put_off_brought_forward_and_cancelled() -> None:
     timers.cancel(("a",))
     timers.run(100)
     assert called == ["forward"]
+
+
+def test_a_call_that_raises_takes_no_other_with_it() -> None:
+    timers, called = Timers(), []
+    timers.set(("a",), 10, lambda: called.append("a"))
+    timers.set(("b",), 20, lambda: called.append(1 // 0))
+    timers.set(("c",), 30, lambda: called.append("c"))
+    with pytest.raises(ZeroDivisionError):
+        timers.run(40)
+    assert (called, timers.next()) == (["a"], 30)
+    timers.run(40)
+    assert (called, timers.next()) == (["a", "c"], NEVER)
 
 
 def test_a_call_may_set_and_cancel_others() -> None:
