@@ -48,6 +48,7 @@ def load(address: str, name: str) -> None:
 
     files = fsspec.filesystem("memory")
     files.store.clear()
+    files.pseudo_dirs[:] = [""]
     root = case(name).logs
     for path in root.rglob("*"):
         if path.is_file():
