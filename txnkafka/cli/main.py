@@ -9,11 +9,10 @@ import io
 import os
 import sys
 from importlib import import_module
-from typing import TextIO
 
 import click
 
-from txnkafka.cli.output import Messages
+from txnkafka.cli.output import Messages, nowhere
 
 __all__ = ["cli", "main"]
 
@@ -92,9 +91,9 @@ def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and exit with its status."""
     if sys.stderr is None:  # the shell's 2>&-
-        sys.stderr = _nowhere()
+        sys.stderr = nowhere()
     if sys.stdout is None:  # >&-
-        sys.stdout = _nowhere()
+        sys.stdout = nowhere()
     elif isinstance(sys.stdout.buffer, io.RawIOBase):
         # Unbuffered (python -u): a large write might be partial.
         encoding = sys.stdout.encoding
@@ -109,10 +108,6 @@ def main(arguments: list[str] | None = None) -> None:
             Messages().error(f"cannot write the output: {error.strerror}")
         status = COULD_NOT
     sys.exit(status)
-
-
-def _nowhere() -> TextIO:
-    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 def _run(arguments: list[str] | None) -> int:

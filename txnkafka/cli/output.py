@@ -8,11 +8,11 @@ JSON doubles. Only a terminal gets colours, and lines that end at its width: a l
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 from txnkafka.cli.table import Fitted, Layout, aligned, fitted
 from txnkafka.cli.terminal import bold, can_show, coloured, columns_of, status_line
@@ -28,6 +28,7 @@ __all__ = [
     "Messages",
     "finding_text",
     "json_text",
+    "nowhere",
     "printable",
     "write_finding",
     "write_json",
@@ -147,6 +148,11 @@ def _cell(value: object) -> str:
     return printable(str(value))
 
 
+def nowhere() -> TextIO:
+    """Return a stream that forgets what is written to it."""
+    return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
+
+
 class Messages:
     """Writes notes and errors to stderr, a line each. ``verbosity``: -1 errors only, 0 notes too, 1 details
     too."""
@@ -184,6 +190,10 @@ class Messages:
         lines[0] = lines[0].replace(kind, coloured(kind, stream=sys.stderr), 1)
         with status_line.cleared():
             sys.stdout.flush()  # output must appear before the messages about it
-            with suppress(OSError):  # a full disk or a closed pipe for messages does not change the answer
+            try:
                 sys.stderr.write("".join(f"{each}\n" for each in lines))
                 sys.stderr.flush()
+            except OSError:
+                # A full disk or a closed pipe for messages does not change the answer. What is in the
+                # buffer would be written again at the end, and that error would be the exit status.
+                sys.stderr = nowhere()
