@@ -83,15 +83,15 @@ class ConsumerGroup:
 
     def remove(self, member_id: str) -> None:
         """Remove a member."""
-        member = self.members.pop(member_id, None)
-        self._forget(member)
-        if member is not None and member.instance_id is not None:
-            self.static.pop(member.instance_id, None)
+        self._forget(self.members.pop(member_id, None))
 
     def _forget(self, member: ConsumerMember | None) -> None:
         if member is None:
             return
         self._disown(member)
+        instance_id = member.instance_id
+        if instance_id is not None and self.static.get(instance_id) == member.member_id:
+            del self.static[instance_id]
         if member.regex:
             self.subscribers[member.regex] -= 1
             if not self.subscribers[member.regex]:

@@ -152,6 +152,16 @@ def test_a_static_member_comes_back_to_its_partitions() -> None:
     assert node.consumers().members == {}
 
 
+def test_a_member_that_comes_with_another_instance_id_has_that_one_only() -> None:
+    """As after a restart: its record has one."""
+    node = ConsumerNode({"t": 1})
+    one = Consumer(node, "a", instance="i").join()
+    one.instance = "j"
+    one.join()
+    assert node.consumers().static == {"j": "a"}
+    assert Consumer(node, "b", instance="i").join().error == E.NONE
+
+
 def test_a_static_member_that_stays_away_is_removed() -> None:
     node = ConsumerNode({"t": 1})
     Consumer(node, "a", instance="i").join().leave(-2)
