@@ -18,6 +18,7 @@ from txnkafka.error_codes import ErrorCode
 __all__ = ["ClassicGroups"]
 
 E = ErrorCode
+LONGEST_TEXT: Final = (1 << 15) - 1  # bytes
 NEW_MEMBER_TIMEOUT_MS: Final = 300_000  # of a member that waits for its first generation
 
 
@@ -61,7 +62,7 @@ class ClassicGroups:
 
     def _join_new(self, group: ClassicGroup, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
         instance = request.identity.group_instance_id
-        member_id = f"{request.client_id if instance is None else instance}-{self.new_id()}"
+        member_id = _member_id(request.client_id if instance is None else instance, self.new_id())
         if instance is not None and instance in group.static:
             self._replace(group, group.members[group.static[instance]], member_id, request, reply)
         elif instance is None and request.needs_known_id:
@@ -182,3 +183,10 @@ class ClassicGroups:
             return refused
         self.rebalance.remove(group, group.members[member_id])
         return E.NONE
+
+
+def _member_id(name: str, random_id: str) -> str:
+    """Return a new id. A name that is nearly as long as the longest text of the protocol is cut: no answer
+    with a longer id could be written, and the leader of a group gets the ids of all."""
+    begin = name.encode()[: LONGEST_TEXT - len(random_id) - 1].decode(errors="ignore")
+    return f"{begin}-{random_id}"
