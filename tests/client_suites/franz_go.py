@@ -45,4 +45,5 @@ SUITE: Final = Suite(
     _run,
     sample=["TestTxnEtl", "TestGroupETL", "TestGroupSimple", "TestAddRemovePartitions", "TestIssue865"],
     needs=["go"],
+    name_of=lambda test: test.split("/")[0],
 )

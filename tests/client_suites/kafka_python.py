@@ -49,18 +49,6 @@ def _prepare() -> None:
 
 
 def _run(server: str, tests: Sequence[str], log: Path) -> Outcomes:
-    """Run tests. Those that fail are run a second time: they wait for seconds only, for which a busy machine
-    may be too slow; the log has both."""
-    found = _outcomes(server, tests, log)
-    failed = [name for name, outcome in found.items() if outcome == "failed"]
-    if failed:
-        second = log.with_suffix(".second")
-        found |= _outcomes(server, failed, second)
-        log.write_text(f"{log.read_text()}\nThose that failed, a second time:\n{second.read_text()}")
-    return found
-
-
-def _outcomes(server: str, tests: Sequence[str], log: Path) -> Outcomes:
     environment = {
         **os.environ, "PYTHONPATH": str(HOME), "PYTHONDONTWRITEBYTECODE": "1",
         "KAFKA_URI": f"PLAINTEXT://{server}", "KAFKA_VERSION": "4.3.1",

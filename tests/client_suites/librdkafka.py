@@ -78,4 +78,5 @@ SUITE: Final = Suite(
     sample=[],  # to build it and to start a process for each test takes minutes
     configs={"num.partitions": "4"},
     needs=["npm", "make", "gcc", "g++"],
+    name_of=lambda test: test[:4],
 )

@@ -27,7 +27,8 @@ Outcomes = Mapping[str, str]
 class Suite:
     """``prepare`` fetches and builds once; it raises NotFetchedError. ``run`` takes an address, the names of
     tests (none: all), and the file for what the tests print. ``sample`` is what runs in `make conformance`;
-    ``configs`` are those of the broker that the suite is written for. ``needs`` are commands."""
+    ``configs`` are those of the broker that the suite is written for. ``needs`` are commands. ``name_of`` is
+    what ``run`` calls a test of its outcomes."""
 
     name: str
     prepare: Callable[[], None]
@@ -35,6 +36,7 @@ class Suite:
     sample: Sequence[str]
     configs: Mapping[str, str] = field(default_factory=dict)
     needs: Sequence[str] = ()
+    name_of: Callable[[str], str] = str
 
     @property
     def missing(self) -> list[str]:
