@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, cast
 
 from tests.crash.derived_files import check_beside_log, check_damaged_snapshots, check_snapshots
 from tests.crash.entries import CRC_AND_BEHIND, Entry, Transaction, transactions
 from tests.crash.explore import Promises
+from tests.crash.histories import History, histories_of
 from tests.unit.storage.reads import read
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka._core.scan import scan
@@ -44,19 +45,6 @@ __all__ = ["CONFIG", "NOW", "PATH", "Partition", "check_logs", "opened"]
 PATH, NOW = "/data", 1_700_000_000_000
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 CONFIG = LogConfig(segment_bytes=420, index_interval_bytes=100, retention_ms=-1, file_delete_delay_ms=0)
-
-
-@dataclass
-class History:
-    """The attempted changes of one partition, as the states that it may be in, the newest last."""
-
-    entries: list[Entry] = field(default_factory=list)
-    before_cut: list[Entry] = field(default_factory=list)
-    cuts: int = 0  # unacknowledged truncations and deletions
-    deletions: int = 0
-    acknowledged_end: int = 0
-    start: int = 0  # attempted
-    acknowledged_start: int = 0
 
 
 def opened(files: DataFiles, config: LogConfig = CONFIG) -> LogManager:
@@ -95,14 +83,25 @@ class Partition:
         )
 
     def append_all(self, *texts: str, records: int = 2) -> None:
-        """Append batches without a producer in one call."""
+        """Append batches without a producer in one call. Each has an answer of its own: behind one that fails
+        others may follow, at its offset."""
         end, batches = self.log.log_end_offset, [self.batch(text, records=records) for text in texts]
-        for number, batch in enumerate(batches):
-            first, content = end + number * records, bytes(batch[CRC_AND_BEHIND])
-            entry = Entry(first, first + records - 1, content, -1, False, None)
+        contents = [bytes(batch[CRC_AND_BEHIND]) for batch in batches]
+        entries = [
+            Entry(first, first + records - 1, content, -1, False, None)
+            for first, content in zip(count(end, records), contents)
+        ]
+        for entry in entries:
             self._promises.attempt(("append", self.key, entry))
         answers = append_all(self.log, map(AppendRequest, batches), now_ms=NOW)
         failed = [answer for answer in answers if not isinstance(answer, AppendInfo)]
+        if failed and self.log.fenced is None:
+            for entry in entries:
+                self._promises.attempt(("refused", self.key, entry))
+            for entry, answer in zip(entries, answers, strict=True):
+                if isinstance(answer, AppendInfo):
+                    there = entry._replace(first_offset=answer.first_offset, last_offset=answer.last_offset)
+                    self._promises.attempt(("append", self.key, there))
         if failed:
             raise failed[0]
         found = [answer.first_offset for answer in answers if isinstance(answer, AppendInfo)]
@@ -198,7 +197,7 @@ class Partition:
 
 def check_logs(files: DataFiles, promises: Promises, config: LogConfig = CONFIG) -> None:
     """Raises AssertionError when a promise is broken."""
-    histories = _histories(promises)
+    histories = histories_of(promises)
     if promises.believed:
         _check_doubted(files, promises, config)
         return
@@ -265,42 +264,6 @@ def _check_files(files: DataFiles, promises: Promises, key: TopicPartition, whol
     bases = [each.base_offset for entry in files.list(directory) if (each := parse_segment_file(entry.name))]
     check_beside_log(files, directory, recovery_point=None, history=None if min(bases) else whole)
     check_snapshots(files, directory, promises, whole, NOW)
-
-
-def _histories(promises: Promises) -> dict[TopicPartition, History]:
-    histories: dict[TopicPartition, History] = {}
-    for what, key, value in promises.attempted:  # type: ignore[misc]
-        history = histories.setdefault(key, History())
-        if what == "append":
-            history.entries.append(value)
-        elif what == "refused":
-            history.entries.remove(value)
-        elif what == "opened":
-            history.entries = [each for each in history.entries if each.last_offset < value]
-        elif what == "truncate":
-            history.before_cut = history.entries
-            history.cuts += 1
-            history.entries = [each for each in history.entries if each.last_offset < value]
-        elif what == "delete":
-            history.before_cut, history.entries = history.entries, []
-            history.cuts += 1
-            history.deletions += 1
-        else:
-            history.start = max(history.start, value)
-    for what, key, value in promises.acknowledged:  # type: ignore[misc]
-        history = histories[key]
-        if what == "truncate":
-            history.cuts -= 1
-            history.acknowledged_end = min(history.acknowledged_end, value)
-        elif what == "delete":
-            history.cuts -= 1
-            history.deletions -= 1
-            history.acknowledged_end = 0
-        elif what == "end":
-            history.acknowledged_end = max(history.acknowledged_end, value)
-        else:
-            history.acknowledged_start = max(history.acknowledged_start, value)
-    return histories
 
 
 def _entries(log: PartitionLog) -> list[Entry]:
