@@ -17,7 +17,7 @@ from txnkafka.storage.cleaner.cleaned_segment import CleanedSegment
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 
-STATES = 3_000 if LONG else 150
+STATES, LEAST = (3_000, 1_500) if LONG else (150, 105)  # states that look alike count once
 WHERE = TopicPartition("c", 0)
 COMPACT = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01", "segment_bytes": "230"}
 KEYS = (b"a", b"b", b"c")
@@ -126,7 +126,7 @@ def test_compaction_loses_nothing_that_was_acknowledged(monkeypatch: pytest.Monk
     history = workload()
     offsets = history.node.broker.data.checkpoints.cleaner_offsets
     assert len(offsets) == 2, "both compacted topics were compacted"
-    assert explore(history) >= STATES * 0.7
+    assert explore(history) >= LEAST
 
 
 def test_a_segment_that_is_not_synced_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
