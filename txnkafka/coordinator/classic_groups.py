@@ -57,7 +57,9 @@ class ClassicGroups:
         if group.state is GroupState.PREPARING_REBALANCE:
             there = members.get(member_id)
             is_waiting = there is not None and there.joining is not None
-            return is_waiting or sum(each.joining is not None for each in members.values()) < most
+            if is_waiting or len(members) < most:  # most groups are far from full: do not count them
+                return True
+            return sum(each.joining is not None for each in members.values()) < most
         return member_id in members or len(members) < most
 
     def _join_new(self, group: ClassicGroup, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
