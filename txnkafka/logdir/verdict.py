@@ -103,7 +103,7 @@ def judge(
     if circumstances.cut_short:
         return Judgement(
             Verdict.UNKNOWN_LOG_CUT_SHORT,
-            f"{found.reason}; but the end of this log is missing, and may have had the end marker",
+            f"{found.reason}; but the end of this log is missing or damaged, and may have had the marker",
         )
     age = circumstances.now_ms - transaction.last_timestamp
     if not circumstances.settled and age <= circumstances.max_transaction_timeout_ms:
