@@ -109,7 +109,8 @@ class JavaMember:
 
     @property
     def has(self) -> set[int]:
-        """Its partitions."""
+        """Its partitions. A member that died has none, and says why."""
+        assert self._process.poll() is None, self._said.read_text()[-2000:]
         shown = self._lines("has")
         return set(map(int, shown[-1].split())) if shown else set()
 
