@@ -1,22 +1,26 @@
 """Where the bytes of a connection arrive, and the frames in them.
 
-Bytes are received into blocks of ``BLOCK_SIZE`` bytes that all connections share and use again. A frame is a
-view of its block, which is not written to until every frame in it is released. A frame that is larger than a
-block gets memory that doubles as its bytes arrive: a size alone, which any peer can send, allocates nothing.
+Bytes are received into blocks of ``BLOCK_SIZE`` bytes that all connections share and use again. A small
+frame is copied out: it may wait for its answer for minutes, as JoinGroup and Fetch do, and a block for each
+would cost more than the copy. A larger one is a view of its block, which is not written to until every frame
+in it is released. A frame that is larger than a block gets memory that doubles as its bytes arrive: a size
+alone, which any peer can send, allocates nothing.
 
 Source: ``NetworkReceive``, whose frames are bounded by ``socket.request.max.bytes``.
 """
 
 from __future__ import annotations
 
+from mmap import mmap  # noqa: TID251  (memory only, no file)
 from struct import Struct
 from typing import Final, NamedTuple
 
 from txnkafka.errors import InvalidRequestError
 
-__all__ = ["BLOCK_SIZE", "Block", "BlockPool", "Frame", "ReceiveBuffer"]
+__all__ = ["BLOCK_SIZE", "COPIED_SIZE", "Block", "BlockPool", "Frame", "ReceiveBuffer"]
 
 BLOCK_SIZE: Final = 256 << 10
+COPIED_SIZE: Final = 8 << 10  # frames up to this many bytes are copied
 _SPARE_BLOCKS: Final = 32  # that a pool keeps
 _SIZE: Final = Struct(">i")
 _BEGINNINGS: Final = (
@@ -33,7 +37,7 @@ class Block:
     __slots__ = ("frames", "view")
 
     def __init__(self, size: int) -> None:
-        self.view = memoryview(bytearray(size))
+        self.view = memoryview(mmap(-1, size))  # pages that no byte comes to take no memory
         self.frames = 0
 
 
@@ -54,10 +58,11 @@ class BlockPool:
 
 
 class Frame(NamedTuple):
-    """A frame without its size; the bytes do not change until it is released."""
+    """A frame without its size; the bytes do not change until it is released. One that was copied is in no
+    block."""
 
     view: memoryview
-    block: Block
+    block: Block | None
 
 
 class ReceiveBuffer:
@@ -102,15 +107,21 @@ class ReceiveBuffer:
         end = self._start + self._frame_size()
         if end > self._end:
             return None
-        frame = Frame(block.view[self._start + _SIZE.size : end], block)
-        block.frames += 1
+        view = block.view[self._start + _SIZE.size : end]
         self._start = end
         self._is_new = False
-        return frame
+        if len(view) <= COPIED_SIZE:
+            view = memoryview(bytes(view))
+            self._rest()
+            return Frame(view, None)
+        block.frames += 1
+        return Frame(view, block)
 
     def release(self, frame: Frame) -> None:
         """The bytes of a frame may change."""
         block = frame.block
+        if block is None:
+            return
         block.frames -= 1
         if block is self._block:
             self._rest()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import struct
 
 import pytest
@@ -10,10 +11,11 @@ from hypothesis import strategies as st
 
 from txnkafka.errors import InvalidRequestError
 from txnkafka.server import receive_buffer
-from txnkafka.server.receive_buffer import BLOCK_SIZE, BlockPool, Frame, ReceiveBuffer
+from txnkafka.server.receive_buffer import BLOCK_SIZE, COPIED_SIZE, BlockPool, Frame, ReceiveBuffer
 
 LIMIT = 100 << 20
 SMALL = 64  # of a block, so that frames span blocks
+WAITING = 1000  # connections
 
 
 def framed(*frames: bytes) -> bytes:
@@ -35,9 +37,11 @@ def feed(buffer: ReceiveBuffer, data: bytes) -> list[Frame]:
     return found
 
 
-@pytest.fixture
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(params=["copied", "viewed"])
+def small_blocks(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
     monkeypatch.setattr(receive_buffer, "BLOCK_SIZE", SMALL)
+    if request.param == "viewed":
+        monkeypatch.setattr(receive_buffer, "COPIED_SIZE", -1)
 
 
 FRAMES = (b"", b"abc", bytes(range(60)), bytes(range(256)), b"x" * 61, b"last")
@@ -65,10 +69,13 @@ def test_byte_by_byte() -> None:
     assert [bytes(frame.view) for frame in found] == [*FRAMES]
 
 
-@given(st.lists(st.binary(max_size=200), max_size=12), st.data())
-def test_frames_do_not_change_before_they_are_released(frames: list[bytes], data: st.DataObject) -> None:
+@given(st.lists(st.binary(max_size=200), max_size=12), st.sampled_from([-1, 20, 200]), st.data())
+def test_frames_do_not_change_before_they_are_released(
+    frames: list[bytes], copied_size: int, data: st.DataObject
+) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(receive_buffer, "BLOCK_SIZE", SMALL)
+        patch.setattr(receive_buffer, "COPIED_SIZE", copied_size)
         buffer, held, stream, count = ReceiveBuffer(BlockPool(), LIMIT), [], framed(*frames), 0
         while stream:
             size = data.draw(st.integers(1, len(stream)))
@@ -107,11 +114,35 @@ def test_memory_grows_with_the_bytes_that_came() -> None:
 def test_an_idle_connection_has_no_memory() -> None:
     pool = BlockPool()
     buffer = ReceiveBuffer(pool, LIMIT)
-    (frame,) = feed(buffer, framed(b"abc"))
+    (frame,) = feed(buffer, framed(bytes(COPIED_SIZE + 1)))
     assert buffer.allocated == BLOCK_SIZE
     buffer.release(frame)
     assert buffer.allocated == 0
     assert pool.take() is frame.block
+
+
+def test_connections_whose_small_requests_wait_share_one_block() -> None:
+    pool = BlockPool()
+    buffers = [ReceiveBuffer(pool, LIMIT) for _ in range(WAITING)]
+    frames = [feed(buffer, framed(bytes(COPIED_SIZE))) for buffer in buffers]
+    assert [(len(frame.view), frame.block) for (frame,) in frames] == [(COPIED_SIZE, None)] * WAITING
+    assert not any(buffer.allocated for buffer in buffers)
+    block = pool.take()
+    assert pool.take() is not block
+    for buffer, (frame,) in zip(buffers, frames, strict=True):
+        buffer.release(frame)
+
+
+def test_connections_that_have_sent_part_of_a_request_take_memory_for_that_part() -> None:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    buffers = [ReceiveBuffer(BlockPool(), LIMIT) for _ in range(WAITING)]
+    for buffer in buffers:
+        assert feed(buffer, framed(b"a request")[:-1]) == []
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+    assert faults < WAITING * BLOCK_SIZE / resource.getpagesize() / 4
+    assert [bytes(frame.view) for buffer in buffers for frame in feed(buffer, b"t")] == [
+        b"a request"
+    ] * WAITING
 
 
 def test_blocks_are_used_again_after_their_frames_are_released() -> None:
