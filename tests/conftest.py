@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 
 from hypothesis import settings
@@ -19,3 +20,6 @@ settings.load_profile("long" if LONG else "brief" if BRIEF else "check")
 
 # Otherwise Spark's workers run the first "python3" on the PATH.
 os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+
+# A script that runs the tests in the background ignores SIGINT in them, and in what they start and interrupt.
+signal.signal(signal.SIGINT, signal.default_int_handler)
