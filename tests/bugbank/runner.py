@@ -234,7 +234,8 @@ def _key(patch: Patch, core: Path) -> str:
 def _compile(patch: Patch, top: Path, workshop: Path) -> list[Path]:
     """Compile the modules outside of ``top``, whose build directory is the checkout's."""
     shutil.copytree(top / "txnkafka", workshop / "txnkafka")
-    shutil.copy2(ROOT / "setup.py", workshop)
+    for name in ("setup.py", "pyproject.toml", "README.md"):
+        shutil.copy2(ROOT / name, workshop)
     core = workshop / "txnkafka" / "_core"
     for source in core.glob("*.pyx"):
         if source.stem not in patch.builds:
