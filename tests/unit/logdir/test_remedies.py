@@ -10,7 +10,7 @@ import pytest
 from tests.models.log_directory import LogDirectory
 from txnkafka.logdir import Finding, LogDir
 from txnkafka.logdir.verify import verify
-from txnkafka.logdir.verify.findings import CODES, REMEDIES
+from txnkafka.logdir.verify.findings import CODES, REMEDIES, Findings
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -21,6 +21,16 @@ def test_no_error_needs_nothing_to_be_done(code: str) -> None:
     for severity in SEVERITIES:
         said = REMEDIES.get((code, severity), remedy if severity == usual else "")
         assert not (severity == "error" and said.startswith("nothing to do")), (code, severity)
+
+
+def test_a_remedy_is_that_of_the_severity_found() -> None:
+    findings = Findings()
+    for severity in (None, "error"):
+        findings.add("missing-snapshot", "00000000000000000008.snapshot", "it is not there", severity=severity)
+    usual, error = findings.found
+    assert (usual.severity, error.severity) == ("note", "error")
+    assert usual.remedy.startswith("nothing to do")
+    assert error.remedy.startswith("run 'txnkafka repair' before the broker starts")
 
 
 def test_no_remedy_describes_by_hand_what_repair_does() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from txnkafka.errors import InvalidRequestError
 from txnkafka.server.handlers import SERVED
-from txnkafka.server.receive_buffer import BlockPool
+from txnkafka.server.receive_buffer import COPIED_SIZE, BlockPool
 from txnkafka.server.session import (
     MAX_UNANSWERED,
     MAX_UNANSWERED_BYTES,
@@ -131,12 +131,13 @@ def test_a_request_is_answered_once() -> None:
 
 def test_records_do_not_change_before_the_answer() -> None:
     peer = Peer()
-    (one,) = peer.send(produce(1, 1000))
+    size = COPIED_SIZE + 1000
+    (one,) = peer.send(produce(1, size))
     for number in range(40):
-        for other in peer.send(produce(number, 2_000, b"x")):
+        for other in peer.send(produce(number, size, b"x")):
             peer.session.respond(other, ProduceResponse())
     (topic,) = one.message.topic_data
-    assert bytes(topic.partition_data[0].records) == bytes(1000)
+    assert bytes(topic.partition_data[0].records) == bytes(size)
 
 
 def test_nothing_is_served_behind_a_fetch() -> None:
