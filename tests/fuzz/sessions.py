@@ -23,6 +23,7 @@ from tests.unit.broker.node import Node, batch_of
 from tests.unit.wire.messages.kafka_apis import Message
 from tests.unit.wire.messages.values import random_message
 from txnkafka.errors import InvalidRequestError
+from txnkafka.server import receive_buffer
 from txnkafka.server.context import CloseConnection, Context
 from txnkafka.server.context import Node as Address
 from txnkafka.server.fetch_sessions import FetchSessions
@@ -38,6 +39,7 @@ from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest,
 
 __all__ = ["SESSION", "session_seeds"]
 
+receive_buffer.COPIED_SIZE = 64  # type: ignore[misc]  # small inputs have frames of both kinds
 SEED_BYTES = 4
 MOST_FRAME_BYTES = 1 << 20
 MOST_REQUESTS = 200  # of one input: the rest is another input

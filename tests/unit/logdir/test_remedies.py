@@ -26,7 +26,7 @@ def test_no_error_needs_nothing_to_be_done(code: str) -> None:
 def test_a_remedy_is_that_of_the_severity_found() -> None:
     findings = Findings()
     for severity in (None, "error"):
-        findings.add("missing-snapshot", "00000000000000000008.snapshot", "it is not there", severity=severity)
+        findings.add("missing-snapshot", "8.snapshot", "it is not there", severity=severity)
     usual, error = findings.found
     assert (usual.severity, error.severity) == ("note", "error")
     assert usual.remedy.startswith("nothing to do")
