@@ -244,7 +244,10 @@ class Broker:
 
     def begin_work(self) -> Work | None:
         """The next piece of work to run; None while one is under way, or when there is none."""
-        return self.jobs.begin()
+        work = self.jobs.begin()
+        if work is None:
+            self._poll()  # what was done without the disk, or could not begin, may have an answer
+        return work
 
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
         """The work was run."""

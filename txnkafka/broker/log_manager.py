@@ -9,7 +9,7 @@ Source: ``LogManager``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import (
@@ -23,17 +23,19 @@ from txnkafka.storage.log.truncation import delete_old_segments, retention
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from txnkafka.config import CleanerConfig
     from txnkafka.model import TopicPartition
     from txnkafka.storage.cleaner.cleaner_pass import CleanStats
     from txnkafka.storage.data_directory import DataDirectory
     from txnkafka.storage.log.partition_log import PartitionLog
-    from txnkafka.storage.partition_work import Deletion
+    from txnkafka.storage.partition_work import Deletion, DirectorySync
     from txnkafka.storage.work import Work
 
 __all__ = ["LogManager", "flush_is_due"]
+
+_Work = TypeVar("_Work", bound="Work")
 
 
 class LogManager:
@@ -69,8 +71,15 @@ class LogManager:
         """Remove a partition: tickets of its log fail with UnknownTopicOrPartitionError. Returns the work
         that deletes its files. Raises OSError when its directory cannot be renamed; then the partition still
         exists."""
-        log = self.logs.get(partition)
-        work = self.data.deletion(partition)
+        return self._gone(partition, self.data.deletion)
+
+    def setting_aside(self, partition: TopicPartition) -> DirectorySync:
+        """Remove a partition like ``deletion``; its files stay, under another name."""
+        return self._gone(partition, self.data.setting_aside)
+
+    def _gone(self, partition: TopicPartition, begin: Callable[[TopicPartition], _Work]) -> _Work:
+        log = self.logs.get(partition, self.data.retired.get(partition))
+        work = begin(partition)
         self.uncleanable.pop(partition, None)
         if log is not None:
             self.tickets.forget(log, _deleted(partition))

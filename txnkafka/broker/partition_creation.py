@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS
 from txnkafka.broker.registry_change import register
+from txnkafka.broker.strays import set_aside
 from txnkafka.broker.topics import MOST_PARTITIONS
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
@@ -127,12 +128,12 @@ def _register(
 ) -> None:
     numbers = range(len(topic.partitions), count)
     records = [broker.topics.partition_record(topic.topic_id, number) for number in numbers]
+    partitions = {TopicPartition(topic.name, number): topic.topic_id for number in numbers}
 
     def registered(error: ErrorCode, message: str | None) -> None:
         if error != ErrorCode.NONE:
             done(error, message)
             return
-        partitions = {TopicPartition(topic.name, number): topic.topic_id for number in numbers}
         broker.jobs.add(partial(_creation, broker, partitions), created)
 
     def created(failed: Exception | None) -> None:
@@ -142,7 +143,13 @@ def _register(
             broker.missing_logs.creation_failed()
             done(error_code(failed), str(failed))
 
-    register(broker, records, registered)
+    def nothing_in_the_way(error: Exception | None) -> None:
+        if error is None:
+            register(broker, records, registered)
+        else:
+            done(error_code(error), str(error))
+
+    set_aside(broker, partitions, nothing_in_the_way)
 
 
 def _creation(broker: Broker, partitions: dict[TopicPartition, str]) -> Work | None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS
 from txnkafka.broker.registry_change import register
 from txnkafka.broker.requests import DeletedTopic
+from txnkafka.broker.strays import has_files
 from txnkafka.coordinator import metadata_records
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
@@ -87,8 +88,9 @@ def _remove(broker: Broker, partition: TopicPartition, now_ms: int) -> None:
     """Take a partition out of service, and delete its files when their turn comes."""
     broker.fetches.on_progress([partition])
     broker.leave_partition(partition, now_ms)
+    broker.data.retire(partition)  # at once: the next topic of this name must not get its records
     broker.jobs.add(
-        lambda: broker.manager.deletion(partition) if partition in broker.logs else None,
+        lambda: broker.manager.deletion(partition) if has_files(broker, partition) else None,
         partial(_removed, partition),
     )
 

@@ -16,6 +16,7 @@ from txnkafka.broker.broker_config import check_topic
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS, topic_by_default
 from txnkafka.broker.requests import TopicResult
+from txnkafka.broker.strays import set_aside
 from txnkafka.broker.topic_deletion import delete_topic
 from txnkafka.coordinator import metadata_records
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
@@ -207,13 +208,24 @@ class Topics:
             *(self.partition_record(topic_id, number) for number in range(count)),
         ]
         created = TopicResult(topic.name, ErrorCode.NONE, None, topic_id, count, configs)
-        try:
-            broker.metadata.append(records, now_ms)
-        except KafkaError as error:
-            failed = TopicResult(topic.name, error_code(error), str(error))
-            broker.durability.soon(lambda: reply(failed))
-            return
         self._in_creation[topic.name] = [reply]
+        partitions = [TopicPartition(topic.name, number) for number in range(count)]
+        set_aside(broker, partitions, partial(self._register, created, records, now_ms))
+
+    def _register(
+        self, created: TopicResult, records: Sequence[LogRecord], now_ms: int, error: Exception | None
+    ) -> None:
+        """Nothing is in the way of the topic: register it."""
+        broker = self._broker
+        try:
+            if error is None:
+                broker.metadata.append(records, now_ms)
+        except KafkaError as refused:
+            error = refused
+        if error is not None:
+            failed = _failed(created, error)
+            broker.durability.soon(lambda: self._created(failed))
+            return
         broker.durability.when_durable(
             broker.metadata.log, lambda error: self._registered(created, records, error, now_ms)
         )

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from txnkafka.env import remove_tree, this_process, unique_name, write_durably
+from txnkafka.env import remove_tree, this_process, unique_name
 from txnkafka.errors import (
     CorruptFileError,
     FlushUnderWayError,
@@ -21,26 +21,28 @@ from txnkafka.errors import (
     LogDirError,
 )
 from txnkafka.model import TopicPartition, validate_topic
+from txnkafka.storage.clean_marker import NO_EPOCH, take_clean_marker, write_clean_marker
 from txnkafka.storage.formats.checkpoint import (
-    format_clean_shutdown,
     format_partition_metadata,
-    parse_clean_shutdown,
 )
 from txnkafka.storage.formats.layout import (
-    CLEAN_SHUTDOWN_FILE,
     LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.meta_properties import MetaProperties
-from txnkafka.storage.formats.partition_names import NamedPartition, concerns_one_partition, named_partitions
+from txnkafka.storage.formats.partition_names import (
+    NamedPartition,
+    concerns_one_partition,
+    named_partitions,
+    unreadable,
+)
 from txnkafka.storage.identity import identify, make_identity, remove_torn_topic_id, topic_id_of
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
-from txnkafka.storage.partition_work import Creation, Deletion, NewPartition
+from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 from txnkafka.storage.work import perform
 
@@ -54,14 +56,14 @@ __all__ = ["DataDirectory"]
 
 LOG = logging.getLogger("txnkafka.storage")
 _METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has another owner
-_NO_EPOCH = -1
 
 
 class DataDirectory:
-    """An open data directory. ``logs`` are its partitions; ``refused`` has the error for each partition that
-    cannot be opened: it is damaged below its recovery point, unreadable, or a link. ``repairs`` lists the
-    repairs made by opening, ``was_clean`` says whether the last owner stopped cleanly. Only one thread at a
-    time may use it, except for ``run`` of the returned work, for which a host releases its lock.
+    """An open data directory. ``logs`` are its partitions, ``retired`` those that wait for their deletion;
+    ``refused`` has the error for each partition that cannot be opened: it is damaged below its recovery
+    point, unreadable, or a link. ``repairs`` lists the repairs made by opening, ``was_clean`` says whether
+    the last owner stopped cleanly. Only one thread at a time may use it, except for ``run`` of the returned
+    work, for which a host releases its lock.
 
     ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
     others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
@@ -87,13 +89,14 @@ class DataDirectory:
         self.files = files
         self.path = path
         self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.retired: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
         self.repairs_of_directory: list[RepairStep] = []  # repairs of files outside of partitions
         self._in_creation: dict[TopicPartition, str] = {}
         self._deletions: set[str] = set()
-        self.broker_epoch = _NO_EPOCH
+        self.broker_epoch = NO_EPOCH
         self._config, self._repair, self._only = config, repair, only
         self._holds_recovery_points = holds_recovery_points
         self._resources = LogResources()
@@ -129,7 +132,8 @@ class DataDirectory:
         found = list(named_partitions(self.files.list(self.path)))
         there = {named.parsed.topic_partition for named in found}
         self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note)
-        self.was_clean = self._take_clean_marker()
+        epoch = take_clean_marker(self.files, self.path)
+        self.was_clean, self.broker_epoch = epoch is not None, NO_EPOCH if epoch is None else epoch
         self._untouched: set[TopicPartition] = set()
         self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
         points: dict[TopicPartition, int] = {}
@@ -175,22 +179,6 @@ class DataDirectory:
                 raise
             LOG.warning("%s is left over from a deletion, and cannot be removed: %s", path, error)
 
-    def _take_clean_marker(self) -> bool:
-        """Remove the marker of a clean shutdown, durably; returns whether there was one."""
-        path = self._file(CLEAN_SHUTDOWN_FILE)
-        if not self.files.exists(path):
-            return False
-        try:
-            content = self.files.read(path, SMALL_FILE_LIMIT)
-            self.broker_epoch = parse_clean_shutdown(content).broker_epoch or _NO_EPOCH
-        except (CorruptFileError, OSError) as error:
-            if not concerns_one_partition(error):
-                raise
-            LOG.warning("%s has no broker epoch: %s", path, error)
-        self.files.remove(path)
-        self.files.sync_directory(self.path)
-        return True
-
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
         try:
@@ -202,7 +190,7 @@ class DataDirectory:
         except (KafkaError, OSError) as error:
             if not concerns_one_partition(error):
                 raise
-            self._refuse(partition, error if isinstance(error, KafkaError) else _unreadable(error))
+            self._refuse(partition, error if isinstance(error, KafkaError) else unreadable(error))
             return
         log = self.logs[partition] = opened.log
         if is_torn:
@@ -279,17 +267,31 @@ class DataDirectory:
         """Remove a partition, and return the work that deletes its files. After this call the partition does
         not exist, whether the work succeeds or not. Raises OSError when its directory cannot be renamed; then
         the partition exists unchanged."""
+        target = self._rename(partition, "delete")
+        self._deletions.add(target)
+        return Deletion(self.files, self.path, target, self._deletions.discard)
+
+    def retire(self, partition: TopicPartition) -> None:
+        """Take a partition out of ``logs``: its topic is gone, its files are with the next ``deletion``."""
+        if partition in self.logs:
+            self.retired[partition] = self.logs.pop(partition)
+
+    def setting_aside(self, partition: TopicPartition) -> DirectorySync:
+        """Like ``deletion``, but the files stay, under the name that Kafka gives to strays."""
+        self._rename(partition, "stray")
+        return DirectorySync(self.files, self.path)
+
+    def _rename(self, partition: TopicPartition, state: str) -> str:
         self._owner.check(self.path)
-        target = self._file(f"{str(partition)[:200]}.{unique_name()}-delete")
+        target = self._file(f"{str(partition)[:200]}.{unique_name()}-{state}")
         self.files.rename(self._file(str(partition)), target)
-        log = self.logs.pop(partition, None)
-        if log is not None:
-            log.release()
+        for logs in (self.logs, self.retired):
+            if (log := logs.pop(partition, None)) is not None:
+                log.release()
         for known in (self.topic_ids, self.refused):
             known.pop(partition, None)
         self.checkpoints.forget(partition)
-        self._deletions.add(target)
-        return Deletion(self.files, self.path, target, self._deletions.discard)
+        return target
 
     def check_idle(self) -> None:
         """Raise FlushUnderWayError while a creation or a write of checkpoints is not finished, which an
@@ -367,8 +369,7 @@ class DataDirectory:
                     failed = failed or error
             self.checkpoint()
             if failed is None and not self.refused and (self.was_clean or not self._untouched):
-                content = format_clean_shutdown(self.broker_epoch)
-                write_durably(self.files, self._file(CLEAN_SHUTDOWN_FILE), content)
+                write_clean_marker(self.files, self.path, self.broker_epoch)
         finally:
             self._give_back()
         if failed is not None:
@@ -380,7 +381,7 @@ class DataDirectory:
         self._give_back()
 
     def _give_back(self) -> None:
-        for log in self.logs.values():
+        for log in (*self.logs.values(), *self.retired.values()):
             log.release()
         self._lock.close()
 
@@ -390,9 +391,3 @@ class DataDirectory:
 
     def _file(self, name: str) -> str:
         return self.files.join(self.path, name)
-
-
-def _unreadable(error: OSError) -> LogDirError:
-    found = LogDirError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
-    found.__cause__ = error
-    return found

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
-__all__ = ["Creation", "Deletion", "NewPartition"]
+__all__ = ["Creation", "Deletion", "DirectorySync", "NewPartition"]
 
 
 class NewPartition(NamedTuple):
@@ -113,3 +113,18 @@ class Deletion:
     def finish(self, error: Exception | None) -> None:
         """Report the end of the deletion; also after an error the partition does not exist for this owner."""
         self._on_finished(self._doomed)
+
+
+class DirectorySync:
+    """Work that makes new names in a directory durable."""
+
+    def __init__(self, files: DataFiles, path: str) -> None:
+        self._files = files
+        self._path = path
+
+    def run(self) -> None:
+        """Sync the directory. Raises OSError."""
+        self._files.sync_directory(self._path)
+
+    def finish(self, error: Exception | None) -> None:
+        """Nothing depends on it but what waits for it."""

@@ -13,7 +13,7 @@ import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.env import LINK
-from txnkafka.errors import KafkaStorageError
+from txnkafka.errors import KafkaStorageError, LogDirError
 from txnkafka.storage.formats.layout import parse_partition_directory, parse_segment_file
 
 if TYPE_CHECKING:
@@ -22,7 +22,14 @@ if TYPE_CHECKING:
     from txnkafka.env import DirectoryEntry
     from txnkafka.storage.formats.layout import PartitionDirectory
 
-__all__ = ["NamedPartition", "concerns_one_partition", "fault_of_file", "fits_checkpoint", "named_partitions"]
+__all__ = [
+    "NamedPartition",
+    "concerns_one_partition",
+    "fault_of_file",
+    "fits_checkpoint",
+    "named_partitions",
+    "unreadable",
+]
 
 LOG = logging.getLogger("txnkafka.storage")
 _WHITESPACE = " \t\n\x0b\f\r"
@@ -104,3 +111,10 @@ def concerns_one_partition(error: Exception) -> bool:
     if isinstance(cause, OSError):
         return cause.errno in _OF_ONE_FILE
     return not isinstance(error, KafkaStorageError)
+
+
+def unreadable(error: OSError) -> LogDirError:
+    """The error of a partition that ``error`` keeps from being opened."""
+    found = LogDirError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+    found.__cause__ = error
+    return found
