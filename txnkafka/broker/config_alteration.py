@@ -25,13 +25,12 @@ from txnkafka.coordinator.cluster_image import (
 )
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
-from txnkafka.model import validate_topic
+from txnkafka.model import TopicPartition, validate_topic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.config import LogConfig
     from txnkafka.coordinator.metadata_records import LogRecord
 
 __all__ = ["Alteration", "ConfigChange", "ConfigOp", "alter_configs"]
@@ -248,10 +247,10 @@ def _take_effect(broker: Broker, wanted: Alteration) -> None:
     if wanted.resource_type == BROKER_RESOURCE:
         broker.configs.refresh()
         broker.groups.configure()
-    found: dict[str, LogConfig] = {}
-    for partition, log in broker.logs.items():
-        topic = partition.topic
-        if wanted.resource_type == BROKER_RESOURCE or topic == wanted.resource_name:
-            if topic not in found:
-                found[topic] = broker.configs.of_topic(topic)
-            log.update_config(found[topic])
+    topics = broker.image.topics
+    for name in topics if wanted.resource_type == BROKER_RESOURCE else (wanted.resource_name,):
+        config = broker.configs.of_topic(name)
+        for number in topics[name].partitions if name in topics else ():
+            log = broker.logs.get(TopicPartition(name, number))
+            if log is not None:
+                log.update_config(config)

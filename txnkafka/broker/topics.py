@@ -46,6 +46,8 @@ class Topics:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._in_creation: dict[str, list[Callable[[TopicResult], None]]] = {}
+        self._names_of_metrics: dict[str, str] = {}  # with the names of the topics
+        self._names_at = -1  # changes of topics before them
 
     # At start
 
@@ -280,7 +282,7 @@ class Topics:
             )
         if topic.name in self._broker.image.topics:
             return _there_already(topic.name)
-        collides = _collision(topic.name, self._broker.image.topics)
+        collides = self._collision(topic.name)
         if collides is not None:
             return refused(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -304,6 +306,16 @@ class Topics:
         if count < 1:
             return refused(ErrorCode.INVALID_PARTITIONS, f"a topic of {count} partitions cannot be created")
         return self._config_refusal(topic)
+
+    def _collision(self, name: str) -> str | None:
+        """A topic whose metrics would have the same name: there . and _ are one character."""
+        if "." not in name and "_" not in name:
+            return None
+        image = self._broker.image
+        if self._names_at != image.topic_changes:  # once for all topics of a request
+            self._names_at = image.topic_changes
+            self._names_of_metrics = {each.replace(".", "_"): each for each in image.topics}
+        return self._names_of_metrics.get(name.replace(".", "_"))
 
     def _config_refusal(self, topic: NewTopic) -> TopicResult | None:
         for name, value in topic.configs.items():
@@ -359,11 +371,3 @@ def _failed(created: TopicResult, error: Exception | None) -> TopicResult:
     if error is None:
         return created
     return TopicResult(created.name, error_code(error), str(error))
-
-
-def _collision(name: str, topics: Iterable[str]) -> str | None:
-    """A topic whose metrics would have the same name: there . and _ are one character."""
-    if "." not in name and "_" not in name:
-        return None
-    same = name.replace(".", "_")
-    return next((each for each in topics if each.replace(".", "_") == same and each != name), None)

@@ -31,26 +31,17 @@ def handle(
     }
 
     def answer(results: dict[TopicPartition, Deleted]) -> None:
-        topics = {topic.name: topic for topic in request.topics}
-        reply(
-            DeleteRecordsResponse(
-                topics=tuple(
-                    DeleteRecordsTopicResult(
-                        name=name,
-                        partitions=tuple(
-                            DeleteRecordsPartitionResult(
-                                partition_index=partition.partition,
-                                low_watermark=deleted.low_watermark,
-                                error_code=deleted.error,
-                            )
-                            for partition, deleted in results.items()
-                            if partition.topic == name
-                        ),
-                    )
-                    for name in topics
+        found: dict[str, list[DeleteRecordsPartitionResult]] = {topic.name: [] for topic in request.topics}
+        for partition, deleted in results.items():
+            found[partition.topic].append(
+                DeleteRecordsPartitionResult(
+                    partition_index=partition.partition,
+                    low_watermark=deleted.low_watermark,
+                    error_code=deleted.error,
                 )
             )
-        )
+        topics = (DeleteRecordsTopicResult(name=name, partitions=tuple(found[name])) for name in found)
+        reply(DeleteRecordsResponse(topics=tuple(topics)))
 
     broker.now_ms = context.now_ms
     delete_records(broker, offsets, answer)
