@@ -132,8 +132,9 @@ def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:
     if "low" in rules and not rules["low"] <= value <= rules["high"]:
         raise ValueError(f"{shown} must be {rules['low']} to {rules['high']}, not {value}")
     if "allowed" in rules:
-        words = {word.strip() for word in value.split(",")} if rules["allowed"] is _POLICIES else {value}
-        if not words <= {*rules["allowed"], *([""] if rules["allowed"] is _POLICIES else [])}:
+        is_list = rules["allowed"] is _POLICIES
+        words = {word.strip() for word in value.split(",") if value.strip()} if is_list else {value}
+        if not words <= set(rules["allowed"]):
             raise ValueError(f"{shown} must be one of {', '.join(rules['allowed'])}, not {value!r}")
 
 
@@ -141,6 +142,8 @@ def _parsed(name: str, text: str, kind: str) -> Any:
     try:
         if kind == "bool":
             return {"true": True, "false": False}[text.strip().lower()]
+        if kind != "str" and "_" in text:
+            raise ValueError("Python's own way to write numbers")
         return {"int": int, "float": float}.get(kind, str)(text.strip())
     except (KeyError, ValueError):
         raise ValueError(f"{name} must be a {kind}, not {text!r}") from None

@@ -15,7 +15,7 @@ from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, refusal
 from txnkafka.broker.group_settings import check_groups
 from txnkafka.config import LogConfig
 
-__all__ = ["LEAST_SEGMENT", "NOT_OF_TOPICS", "BrokerConfig", "check_topic"]
+__all__ = ["LEAST_SEGMENT", "NOT_OF_TOPICS", "BrokerConfig", "check_topic", "is_topic_config"]
 
 LOG = logging.getLogger("txnkafka.broker")
 
@@ -145,14 +145,14 @@ def _is_at_least(low: int) -> Callable[[str], bool]:
 
 
 def _are_replicas(text: str) -> bool:
-    return bool(fullmatch(r"\*|(\d+:\d+(,\d+:\d+)*)?", text))
+    return text.strip() == "*" or all(fullmatch(r"\s*(\d+:\d+)?\s*", each) for each in text.split(","))
 
 
 def check_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
     """Raise ValueError for configs that a topic cannot be created with, or get. Topics that are there, which
     another broker may have created, are only asked for what this one understands."""
     for name in configs:
-        if name in NOT_OF_TOPICS or not (_is_of_logs(name) or name in _WITHOUT_EFFECT):
+        if not is_topic_config(name):
             raise ValueError(f"Unknown topic config name: {name}")
     found = broker.log_config(configs)
     if found.min_compaction_lag_ms > found.max_compaction_lag_ms:
@@ -177,8 +177,11 @@ NOT_OF_TOPICS: Final = frozenset(
 """Settings of a log that are the broker's in Kafka."""
 
 
-def _is_of_logs(name: str) -> bool:
-    return name.removeprefix("internal.").replace(".", "_") in {setting.name for setting in fields(LogConfig)}
+def is_topic_config(name: str) -> bool:
+    """Whether there is a config of topics of this name."""
+    of_logs = {setting.name.replace("_", ".") for setting in fields(LogConfig)}
+    known = name in of_logs or name == "internal.segment.bytes" or name in _WITHOUT_EFFECT
+    return known and name not in NOT_OF_TOPICS
 
 
 # Topic configs that mean something on several brokers only, or to tiered storage, which there is not; and
@@ -209,7 +212,7 @@ def _parsed(name: str, text: str, kind: str) -> float | str:
     if kind == "bool":
         if value in ("true", "false"):
             return value == "true"
-    else:
+    elif "_" not in text:
         try:
             return float(value) if kind == "float" else int(value)
         except ValueError:

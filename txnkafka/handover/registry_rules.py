@@ -9,9 +9,10 @@ Source: ``QuorumFeatures``, ``ReplicationControlManager``, ``LogConfig.validate`
 from __future__ import annotations
 
 from collections.abc import Iterator
+from re import fullmatch
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.broker_config import BrokerConfig, check_topic, is_topic_config
 from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
@@ -33,7 +34,7 @@ FEATURES: Final = {  # that Apache Kafka 4.3.1 supports
     "streams.version": (0, 1),
     "eligible.leader.replicas.version": (0, 1),
 }
-_SMALLEST_SEGMENT: Final = 1 << 20
+_IGNORED_BY_KAFKA: Final = ("message.format.version", "message.downconversion.enable")
 _UNENFORCED: Final = {
     "access_control_entry_record": "ACLs",
     "user_scram_credential_record": "SCRAM credentials",
@@ -137,14 +138,28 @@ def _leaders(registry: Registry, where: str) -> Iterator[Finding]:
 
 def _settings_of_kafka(registry: Registry, where: str) -> Iterator[Finding]:
     for (kind, name), configs in sorted(registry.image.configs.items()):
-        size = configs.get("segment.bytes", "")
-        if kind == TOPIC_RESOURCE and size.strip().isdigit() and int(size) < _SMALLEST_SEGMENT:
-            yield error(
-                "setting-refused", where,
-                f"{name} has segment.bytes={size}: Apache Kafka does not start with less than "
-                f"{_SMALLEST_SEGMENT}",
-                "raise it with kafka-configs, or create the topic again, before the hand-over",
-            )  # fmt: skip
+        for setting, text in sorted(configs.items()) if kind == TOPIC_RESOURCE else ():
+            fault = _fault_for_kafka(setting, text)
+            if fault:
+                yield error(
+                    "setting-refused", where,
+                    f"the topic {name} has {setting}={text}, and Apache Kafka does not start so: {fault}",
+                    "change it with kafka-configs, or create the topic again, before the hand-over",
+                )  # fmt: skip
+
+
+def _fault_for_kafka(name: str, text: str) -> str:
+    """Why Apache Kafka does not start where a topic has this config; nothing if it does. Names that it does
+    not know it ignores, and single values are all that it checks then."""
+    is_ignored = name in _IGNORED_BY_KAFKA or not is_topic_config(name)
+    is_right = name == "remote.storage.enable" and text.strip().lower() == "true"
+    is_right |= name == "retention.bytes" and bool(fullmatch(r"-[0-9]{1,18}", text.strip()))
+    try:
+        if not is_ignored and not is_right:
+            check_topic(BrokerConfig(), {name: text})
+    except ValueError as fault:
+        return str(fault)
+    return ""
 
 
 def _settings_of_ours(registry: Registry, where: str) -> Iterator[Finding]:

@@ -116,6 +116,8 @@ def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
         (NewTopic("u", 1, 2), ErrorCode.INVALID_REPLICATION_FACTOR),
         (NewTopic("u", 1, 1, {"retention.ms": "x"}), ErrorCode.INVALID_CONFIG),
         (NewTopic("u", 1, 1, {"no.such": "1"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("u", 1, 1, {"internal.retention.ms": "1"}), ErrorCode.INVALID_CONFIG),
+        (NewTopic("u", 1, 1, {"retention.ms": "1_000"}), ErrorCode.INVALID_CONFIG),
         (NewTopic("u", 1, 1, {"retention.ms": None}), ErrorCode.INVALID_CONFIG),
         (NewTopic("u", assignments={0: [2]}), ErrorCode.INVALID_REPLICA_ASSIGNMENT),
         (NewTopic("u", 1, assignments={0: [1]}), ErrorCode.INVALID_REQUEST),
