@@ -123,6 +123,7 @@ class MetadataLog:
         for segment in log.segments:
             for _ in state.read(segment.view()) if segment.size else ():
                 pass
+        state.check_follows(log.log_end_offset, log.directory)
         others = [voter for voter in state.voter_ids if voter != self.node_id]
         if others:
             raise KafkaError(f"{log.directory} is that of a cluster: node {others[0]} is a voter, too")

@@ -17,7 +17,7 @@ from txnkafka.broker.metadata_snapshot import (
 )
 from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.metadata_records import decode_control_body, decode_metadata
-from txnkafka.errors import KafkaError
+from txnkafka.errors import KafkaError, LogDirError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,14 +75,23 @@ class MetadataReplay:
 
     def read(self, segment: LogFileReader, end_offset: int | None = None) -> Iterator[int]:
         """Go on with the records of a segment, below ``end_offset``; yields the cost of each. Raises
-        CorruptRecordError, KafkaError, OSError."""
+        CorruptRecordError, LogDirError where offsets are missing, KafkaError, OSError."""
         for record in read_records(segment):
             if end_offset is not None and record.offset >= end_offset:
                 return
+            self.check_follows(record.offset, segment.path)
             if record.offset >= self._next_offset:
                 self._replay(record, segment.path)
                 self._next_offset = record.offset + 1
                 yield _RECORD_COST
+
+    def check_follows(self, offset: int, path: str) -> None:
+        """Raise LogDirError if offsets are missing before this one, at which a record or a segment begins, or
+        the log ends: changes of the cluster are lost."""
+        if offset > self._next_offset:
+            raise LogDirError(
+                f"{path}: the offsets {self._next_offset} to {offset - 1} of the metadata log are missing"
+            )
 
     def _replay(self, record: Record, path: str) -> None:
         kind = control_type(record)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.broker.metadata_replay import MetadataReplay
 from txnkafka.broker.metadata_snapshot import KRAFT_VOTERS, control_type, find_snapshots, read_checkpoint
@@ -29,6 +29,12 @@ if TYPE_CHECKING:
 __all__ = ["METADATA_DIRECTORY", "Registry", "has_registry", "no_registry", "read_registry"]
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
+_NUMBERS: Final = dict.fromkeys(("leaderId", "leaderEpoch", "votedId"), (int,))
+_QUORUM_STATE: Final[dict[int, dict[str, tuple[type, ...]]]] = {  # by version, with the types of all fields
+    0: {**_NUMBERS, "clusterId": (str,), "appliedOffset": (int,), "currentVoters": (list, type(None))},
+    1: {**_NUMBERS, "votedDirectoryId": (str,)},
+}
+_LAST_EPOCH: Final = (1 << 31) - 1
 _RESTORE = "restore the directory __cluster_metadata-0 from a backup; without it no topic is known"
 
 
@@ -87,10 +93,11 @@ def _replay(files: DataFiles, directory: str, state: MetadataReplay) -> None:
     begin = 0 if newest is None else newest.end_offset
     if segments and segments[0][0] > begin:
         raise KafkaError(f"it begins at offset {segments[0][0]}, and no snapshot has what was before")
-    for _, entry in segments:
-        if entry.size:
-            for _ in state.read(LogFileReader(files, files.join(directory, entry.name), entry.size)):
-                pass
+    for base_offset, entry in segments:
+        path = files.join(directory, entry.name)
+        for _ in state.read(LogFileReader(files, path, entry.size)) if entry.size else ():
+            pass
+        state.check_follows(base_offset, path)
 
 
 def _voters(state: MetadataReplay) -> list[dict[str, Any]]:
@@ -106,14 +113,25 @@ def _quorum_state(files: DataFiles, directory: str) -> list[Finding]:
     if not files.exists(path):
         return []  # it is written at the next election
     try:
-        epoch = json.loads(files.read(path, SMALL_FILE_LIMIT))["leaderEpoch"]
-        fault = "" if isinstance(epoch, int) and 0 <= epoch < 1 << 31 else f"leaderEpoch is {epoch!r}"
-    except (ValueError, KeyError, TypeError, RecursionError) as wrong:
+        fault = _fault_of_quorum_state(json.loads(files.read(path, SMALL_FILE_LIMIT)))
+    except (ValueError, RecursionError) as wrong:
         fault = repr(wrong)
     if not fault:
         return []
     remedy = "remove the file: the next election follows from the log"
     return [error("bad-quorum-state", path, f"it is damaged, and no broker starts with it: {fault}", remedy)]
+
+
+def _fault_of_quorum_state(state: Any) -> str:
+    version = state.get("data_version") if isinstance(state, dict) else None
+    fields = _QUORUM_STATE.get(version) if isinstance(version, int) else None
+    if fields is None:
+        return f"data_version is {version!r}"
+    wrong = [name for name, kind in fields.items() if name not in state or type(state[name]) not in kind]
+    if wrong:
+        return f"{wrong[0]} is {state.get(wrong[0], 'missing')!r}"
+    epoch = state["leaderEpoch"]
+    return "" if 0 <= epoch < _LAST_EPOCH else f"leaderEpoch is {epoch}, and the next one cannot follow"
 
 
 def _bootstrap(files: DataFiles, path: str) -> list[Finding]:

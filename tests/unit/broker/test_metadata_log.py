@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gc
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from tests.unit.broker.node import NOW, Node, Producer
+from txnkafka._core.scan import scan
 from txnkafka.broker import metadata_snapshots
 from txnkafka.broker.metadata_snapshot import SnapshotId, find_snapshots, write_snapshot
 from txnkafka.coordinator.cluster_image import ClusterImage
@@ -18,6 +20,8 @@ from txnkafka.coordinator.metadata_records import LogRecord, encode_metadata, fe
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, LogDirError
+from txnkafka.handover.hand_over import check
+from txnkafka.handover.report import Owner
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.records import decode_control_body
@@ -348,3 +352,38 @@ def test_a_kafka_that_was_killed_is_fenced_at_the_next_start() -> None:
     (found,) = node.broker.image.kept.of("register_broker_record")
     assert found.value == KEPT[0].value
     assert node.broker.metadata.log.log_end_offset == end + 2, "an election and a block of ids"
+
+
+def without_a_batch(files: MemoryFiles) -> None:
+    """One in the middle of the metadata log is lost: with it goes a topic, or a deletion."""
+    path = f"{DIRECTORY}/{0:020}.log"
+    content = files.read(path, 1 << 24)
+    index = scan(content)
+    begin, end = index.position[len(index) // 2], index.position[len(index) // 2 + 1]
+    files.remove(path)
+    file = files.create(path)
+    file.write(0, [content[:begin], content[end:]])
+    file.close()
+
+
+def with_a_later_segment(files: MemoryFiles) -> None:
+    """One that begins behind the end; nothing is between them."""
+    files.create(f"{DIRECTORY}/{9999:020}.log").close()
+
+
+@pytest.mark.parametrize("gap", [without_a_batch, with_a_later_segment])
+def test_missing_offsets_are_refused(gap: Callable[[MemoryFiles], None]) -> None:
+    """The metadata log is never compacted: each offset is a change of the cluster."""
+    node = Node(MemoryFiles())
+    some_topics(node)
+    node.close()
+    files = node.files
+    assert isinstance(files, MemoryFiles)
+    gap(files)
+    before = files.read(f"{DIRECTORY}/{0:020}.log", 1 << 24)
+    report = check(files, "/data", Owner.KAFKA, now_ms=NOW)
+    assert [finding.code for finding in report.findings] == ["bad-metadata-log"]
+    assert "are missing" in report.findings[0].message
+    with pytest.raises(LogDirError, match="are missing"):
+        Node(files)
+    assert files.read(f"{DIRECTORY}/{0:020}.log", 1 << 24) == before

@@ -195,6 +195,30 @@ def test_a_damaged_metadata_log_is_left_as_it_is(written: MemoryFiles) -> None:
     restore(written, before)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'"leaderEpoch": 1', b'"leaderEpoch": 2147483647'),
+        (b'"leaderEpoch": 1', b'"leaderEpoch": true'),
+        (b'"leaderId": 1', b'"leaderId": "x"'),
+        (b'"votedId": -1, ', b""),
+        (b'"currentVoters": [{"voterId": 1}], ', b""),
+        (b'"data_version": 0', b'"data_version": 1'),
+        (b'"data_version": 0', b'"data_version": 9'),
+        (b', "data_version": 0', b""),
+    ],
+)
+def test_a_quorum_state_with_which_no_kafka_starts(written: MemoryFiles, old: bytes, new: bytes) -> None:
+    before = contents(written)
+    path = "/data/__cluster_metadata-0/quorum-state"
+    assert old in before[path]
+    replaced(written, path, before[path].replace(old, new))
+    assert [finding.code for finding in checked(written).findings] == ["bad-quorum-state"]
+    replaced(written, path, None)
+    assert checked(written).is_ready
+    restore(written, before)
+
+
 def test_a_running_broker_keeps_its_directory(written: MemoryFiles) -> None:
     lock = written.lock("/data/.lock")
     assert lock is not None
