@@ -22,6 +22,7 @@ from txnkafka.env.overlay import OverlayFiles
 from txnkafka.errors import LogDirError
 from txnkafka.handover.derived_files import check_files
 from txnkafka.handover.groups import group_rows
+from txnkafka.handover.names import check_names
 from txnkafka.handover.partitions import check_partitions, missing_topic_ids
 from txnkafka.handover.recovery import recover
 from txnkafka.handover.registry import (
@@ -133,6 +134,8 @@ class _HandingOver:
         if report.is_possible:
             report.findings += check_registry(registry, self._identity, self._to, where)
             report.findings += check_partitions(image, self._topic_ids(), self._to, self._path)
+        if self._to is Owner.KAFKA:
+            report.findings += check_names(self._files, self._path)
 
     def _log_dir(self) -> LogDir:
         return LogDir(self._path, file_system=self._files, io="pread")

@@ -219,6 +219,55 @@ def test_a_quorum_state_with_which_no_kafka_starts(written: MemoryFiles, old: by
     restore(written, before)
 
 
+METADATA = "/data/__cluster_metadata-0"
+
+
+@pytest.mark.parametrize(
+    ("path", "code"),
+    [
+        (f"/data/{PARTITION}/abc.log", "foreign-file"),
+        (f"/data/{PARTITION}/77.log", "foreign-file"),
+        (f"/data/{PARTITION}/abc.snapshot", "foreign-file"),
+        (f"/data/{PARTITION}/abc.timeindex.swap", "foreign-file"),
+        (f"/data/{PARTITION}/abc.index.cleaned", "foreign-file"),
+        (f"{METADATA}/abc.index", "foreign-file"),
+        (f"{METADATA}/abc.checkpoint", "foreign-file"),
+        (f"{METADATA}/{3:020}.checkpoint.deleted", "foreign-file"),
+        (f"{METADATA}/leader-epoch-checkpoint", "bad-metadata-file"),
+        (f"{METADATA}/partition.metadata", "bad-metadata-file"),
+    ],
+)
+def test_a_file_with_which_no_kafka_starts(written: MemoryFiles, path: str, code: str) -> None:
+    before = contents(written)
+    if path not in before:
+        written.create(path).close()
+    replaced(written, path, b"version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAABg")
+    assert [(each.code, each.file) for each in checked(written).findings] == [(code, path)]
+    assert checked(written, Owner.TXNKAFKA).is_ready
+    replaced(written, path, None)
+    assert checked(written).is_ready
+    restore(written, before)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["abc.log.deleted", "foo.checkpoint", "leader-epoch-checkpoint.tmp", f"{0:020}.log.bak"],
+)
+def test_a_file_that_means_nothing(written: MemoryFiles, name: str) -> None:
+    before = contents(written)
+    written.create(f"/data/{PARTITION}/{name}").close()
+    assert checked(written).is_possible
+    restore(written, before)
+
+
+def test_a_partition_and_its_unfinished_copy(written: MemoryFiles) -> None:
+    directory = f"/data/{PARTITION}.{'0' * 32}-future"
+    written.make_directory(directory)
+    assert [each.code for each in checked(written).findings] == ["future-directory"]
+    assert checked(written, Owner.TXNKAFKA).is_ready
+    written.remove(directory)
+
+
 def test_a_running_broker_keeps_its_directory(written: MemoryFiles) -> None:
     lock = written.lock("/data/.lock")
     assert lock is not None
