@@ -78,7 +78,7 @@ def _malformed(group: ClassicGroup) -> GroupError:
 
 
 def _target(group: ClassicGroup, member: ClassicGroupMember, image: ClusterImage) -> Target:
-    """The partitions of the last assignment, of topics that exist."""
+    """The partitions of the last assignment that exist: a client has said which."""
     if not member.assignment:
         return {}
     fields = decode_assignment(member.assignment)
@@ -90,10 +90,9 @@ def _target(group: ClassicGroup, member: ClassicGroupMember, image: ClusterImage
             " because an unsupported custom assignor is in use. Please refer to the documentation or switch "
             "to a default assignor before re-attempting the upgrade.",
         )
+    topics = ((image.topics.get(each["topic"]), each["partitions"]) for each in fields["assigned_partitions"])
     return {
-        image.topics[each["topic"]].topic_id: tuple(sorted(set(each["partitions"])))
-        for each in fields["assigned_partitions"]
-        if each["topic"] in image.topics
+        topic.topic_id: tuple(sorted(topic.partitions.keys() & numbers)) for topic, numbers in topics if topic
     }
 
 

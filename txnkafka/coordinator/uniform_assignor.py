@@ -41,9 +41,11 @@ def _homogeneous(group: GroupSpec) -> Targets:
     subscribed = frozenset(topics)
     kept: dict[str, list[Place]] = {}
     room: dict[str, int] = {}
+    taken: set[Place] = set()  # what two have had, the first one keeps
     for index, (member_id, member) in enumerate(group.members.items()):
         quota = least + (extra > 0)
-        wanted = [place for place in _places(member) if place[0] in subscribed]
+        wanted = [place for place in _places(member) if place[0] in subscribed and place not in taken]
+        taken.update(wanted)
         kept[member_id], given_up = wanted[:quota], wanted[quota:]
         unassigned += given_up
         left, has_extra = quota - len(kept[member_id]), extra > 0

@@ -54,6 +54,22 @@ def check(group: GroupSpec, targets: Targets) -> None:
 
 @pytest.mark.parametrize("is_homogeneous", [True, False])
 @pytest.mark.parametrize("name", ASSIGNORS)
+def test_what_two_members_had_goes_to_one(name: str, is_homogeneous: bool) -> None:
+    """As after an assignor of a client's own, in a group that was converted."""
+    for seed in SEEDS:
+        random = Random(seed)
+        group = random_group(random, {}, is_homogeneous=is_homogeneous)
+        every = {topic: tuple(range(count)) for topic, count in group.partitions.items()}
+        members = {
+            each: MemberSpec(member.topics, every if random.random() < 0.7 else {})
+            for each, member in group.members.items()
+        }
+        group = GroupSpec(members, group.partitions, is_homogeneous)
+        check(group, ASSIGNORS[name](group))
+
+
+@pytest.mark.parametrize("is_homogeneous", [True, False])
+@pytest.mark.parametrize("name", ASSIGNORS)
 def test_each_partition_has_one_owner(name: str, is_homogeneous: bool) -> None:
     for seed in SEEDS:
         random, targets = Random(seed), Targets()

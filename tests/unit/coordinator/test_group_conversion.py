@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config, subscription
+from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config, subscription, topic_id
 from tests.unit.coordinator.group_clients import Member
 from txnkafka.coordinator.classic_group import ClassicGroup
 from txnkafka.coordinator.consumer_config import MigrationPolicy
@@ -14,12 +14,14 @@ from txnkafka.error_codes import ErrorCode as E
 from txnkafka.wire.records.consumer_protocol import decode_assignment
 
 
-def classic(node: ConsumerNode, **changes: Any) -> Member:
-    """A member of the classic protocol with a generation of its own."""
+def classic(node: ConsumerNode, last: int = 1, **changes: Any) -> Member:
+    """A member of the classic protocol with a generation of its own, which has the partitions 0 and
+    ``last``."""
     member = Member(node, protocols=(("range", subscription("t")),), **changes)
     member.join()
     node.wait(0)
-    assignment = b"\0\0" + (1).to_bytes(4, "big") + b"\0\1t" + (2).to_bytes(4, "big") + bytes(7) + b"\1"
+    numbers = (2).to_bytes(4, "big") + bytes(4) + last.to_bytes(4, "big", signed=True)
+    assignment = b"\0\0" + (1).to_bytes(4, "big") + b"\0\1t" + numbers
     return member.sync(**{member.member_id.replace("-", "_"): assignment + b"\xff" * 4})
 
 
@@ -51,6 +53,19 @@ def test_a_classic_group_becomes_a_consumer_group_and_comes_back() -> None:
     assert (old.heartbeat(), node.state) == (E.REBALANCE_IN_PROGRESS, "PreparingRebalance")
     old.join()
     assert (old.error, old.generation, node.state) == (E.NONE, 3, "CompletingRebalance")
+
+
+@pytest.mark.parametrize("topics", [("t",), ("t", "u")])
+@pytest.mark.parametrize("last", [-1, 9])
+def test_partitions_that_there_are_not_are_nobodys(last: int, topics: tuple[str, ...]) -> None:
+    """The leader of a classic group assigns what it likes."""
+    node = ConsumerNode({"t": 3, "u": 1})
+    old = classic(node, last)
+    new = Consumer(node, "new", topics=topics).join()
+    assert new.error == E.NONE
+    targets = node.consumers().targets.values()
+    found = sorted(number for target in targets for number in target.get(topic_id(1), ()))
+    assert (found, old.heartbeat()) == ([0, 1, 2], E.REBALANCE_IN_PROGRESS)
 
 
 def test_the_last_consumer_that_is_replaced_by_a_classic_member() -> None:
