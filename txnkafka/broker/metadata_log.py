@@ -124,10 +124,23 @@ class MetadataLog:
             for _ in state.read(segment.view()) if segment.size else ():
                 pass
         state.check_follows(log.log_end_offset, log.directory)
+        self._check_alone(state)
+        return state
+
+    def _check_alone(self, state: MetadataReplay) -> None:
+        """Partitions of other nodes would be served, without their records."""
+        directory = self.log.directory
         others = [voter for voter in state.voter_ids if voter != self.node_id]
         if others:
-            raise KafkaError(f"{log.directory} is that of a cluster: node {others[0]} is a voter, too")
-        return state
+            raise KafkaError(f"{directory} is that of a cluster: node {others[0]} is a voter, too")
+        for topic in state.image.topics.values():
+            for number, partition in topic.partitions.items():
+                others = [node for node in partition.replicas if node != self.node_id]
+                if others:
+                    raise KafkaError(
+                        f"{directory} is that of a cluster, or meta.properties that of another node: {topic.name}-"
+                        f"{number} has a replica on node {others[0]}, and this is node {self.node_id}"
+                    )
 
     def old_snapshots(self, retention_bytes: int, retention_ms: int, now_ms: int) -> list[SnapshotId]:
         """Return the snapshots that are too old, or too much together with the log; never the newest. Raises

@@ -16,7 +16,13 @@ from txnkafka.broker import metadata_snapshots
 from txnkafka.broker.metadata_snapshot import SnapshotId, find_snapshots, write_snapshot
 from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.image_records import image_records
-from txnkafka.coordinator.metadata_records import LogRecord, encode_metadata, feature_level
+from txnkafka.coordinator.metadata_records import (
+    LogRecord,
+    encode_metadata,
+    feature_level,
+    partition,
+    topic,
+)
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, LogDirError
@@ -245,6 +251,22 @@ def test_the_directory_of_a_cluster_is_refused() -> None:
     write_now(files, SnapshotId(0, 0), voters=voters(7))
     with pytest.raises(KafkaError, match="cluster: node 7 is a voter, too"):
         Node(files)
+
+
+@pytest.mark.parametrize("replicas", [[2], [1, 2]])
+def test_partitions_of_other_nodes_are_not_served(replicas: list[int]) -> None:
+    """The voters of most clusters are in their configuration, and not in the log."""
+    node = Node()
+    node.create("t")
+    record = partition(UUID_1, 0, 2, UUID_2)
+    assert record.value is not None
+    record.value.update(replicas=replicas, isr=[2], directories=[UUID_2] * len(replicas))
+    node.broker.metadata.append([topic("u", UUID_1), record], NOW)
+    node.close()
+    before = node.files.read(f"{DIRECTORY}/{0:020}.log", 1 << 24)
+    with pytest.raises(KafkaError, match="u-0 has a replica on node 2, and this is node 1"):
+        Node(node.files)
+    assert node.files.read(f"{DIRECTORY}/{0:020}.log", 1 << 24) == before
 
 
 def test_a_log_that_begins_behind_its_snapshot_is_refused() -> None:
