@@ -138,8 +138,8 @@ class MetadataLog:
                 others = [node for node in partition.replicas if node != self.node_id]
                 if others:
                     raise KafkaError(
-                        f"{directory} is that of a cluster, or meta.properties that of another node: {topic.name}-"
-                        f"{number} has a replica on node {others[0]}, and this is node {self.node_id}"
+                        f"{directory} is that of a cluster, or meta.properties is of another node: "
+                        f"{topic.name}-{number} has a replica on node {others[0]}, this is {self.node_id}"
                     )
 
     def old_snapshots(self, retention_bytes: int, retention_ms: int, now_ms: int) -> list[SnapshotId]:

@@ -19,7 +19,7 @@ from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.metadata_records import producer_ids
 from txnkafka.env import write_durably
 from txnkafka.env.overlay import OverlayFiles
-from txnkafka.errors import LogDirError
+from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.handover.derived_files import check_files
 from txnkafka.handover.groups import group_rows
 from txnkafka.handover.names import check_names
@@ -55,6 +55,7 @@ __all__ = ["check", "hand_over"]
 
 _NEVER_MS = (1 << 63) - 1
 _NOT_MENDED = "remove the file, and hand the directory over again; this is a fault of txnkafka"
+_NOT_RECOVERED = "it was not stopped cleanly, and no broker can be started on it: restore it from a backup"
 _RECOVERY = "'txnkafka repair --truncate-corrupt' gives up what is damaged; copy the directory first"
 
 
@@ -118,7 +119,12 @@ class _HandingOver:
         return identity
 
     def _recover(self) -> None:
-        refused = recover(self._files, self._path, now_ms=self._now_ms)
+        try:
+            refused = recover(self._files, self._path, now_ms=self._now_ms)
+        except KafkaError as fault:
+            where = self._files.join(self._path, METADATA_DIRECTORY)
+            self._report.findings.append(error("not-recovered", where, str(fault), _NOT_RECOVERED))
+            return
         self._refused(refused)
         self._step(None, "recovered", "it was not stopped cleanly")
 

@@ -264,7 +264,7 @@ def test_partitions_of_other_nodes_are_not_served(replicas: list[int]) -> None:
     node.broker.metadata.append([topic("u", UUID_1), record], NOW)
     node.close()
     before = node.files.read(f"{DIRECTORY}/{0:020}.log", 1 << 24)
-    with pytest.raises(KafkaError, match="u-0 has a replica on node 2, and this is node 1"):
+    with pytest.raises(KafkaError, match="u-0 has a replica on node 2, this is 1"):
         Node(node.files)
     assert node.files.read(f"{DIRECTORY}/{0:020}.log", 1 << 24) == before
 

@@ -19,6 +19,7 @@ from tests.unit.handover.stories import (
 )
 from txnkafka import LogDir
 from txnkafka._core.scan import scan
+from txnkafka.coordinator.metadata_records import partition, topic
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.errors import LogDirError
 from txnkafka.handover.hand_over import check, hand_over
@@ -297,3 +298,21 @@ def test_no_producer_id_is_given_out_twice(written: MemoryFiles) -> None:
     assert Producer(again, "another").identity.producer_id == 3
     again.close()
     restore(written, before)
+
+
+@pytest.mark.parametrize("to", Owner)
+def test_what_cannot_be_recovered(to: Owner) -> None:
+    """It is a part of a cluster, and was killed."""
+    files = MemoryFiles()
+    node = Node(files)
+    other = "AAAAAAAAAAAAAAAAAAAABw"
+    record = partition(other, 0, 2, other)
+    node.broker.metadata.append([topic("u", other), record], NOW)
+    node.close()
+    replaced(files, CLEAN, None)
+    before = contents(files)
+    for run in (checked, handed):
+        (finding,) = run(files, to).findings
+        assert (finding.code, finding.severity) == ("not-recovered", "error")
+        assert "u-0 has a replica on node 2" in finding.message
+    assert contents(files) == before
