@@ -24,6 +24,13 @@ def check_partitions(image: ClusterImage, found: TopicIds, to: Owner, path: str)
     """Yield the differences between the registry and the topic ids that were ``found`` in the directories of
     partitions (None: there is no ``partition.metadata``) of the data directory at ``path``."""
     known = _known(image)
+    if found and not image.features and not image.topics:
+        yield error(
+            "bad-metadata-log", f"{path}/__cluster_metadata-0",
+            f"it is empty, and there are {len(found)} partitions, of which none would be served",
+            "restore it from a backup; where it is removed, 'txnkafka serve' makes topics of the partitions",
+        )  # fmt: skip
+        return
     for partition, topic_id in sorted(found.items()):
         where = f"{path}/{partition}"
         if partition not in known:

@@ -160,6 +160,14 @@ def test_directories(found: dict[str, str | None], of_kafka: list[str], of_ours:
     assert severities in ([], ["error", "warning"])
 
 
+@pytest.mark.parametrize("to", Owner)
+def test_an_empty_metadata_log_beside_partitions(to: Owner) -> None:
+    there = {TopicPartition("t", 0): ID, TopicPartition("u", 0): OTHER_ID}
+    (finding,) = check_partitions(ClusterImage(), there, to, "/data")
+    assert (finding.code, finding.severity) == ("bad-metadata-log", "error")
+    assert list(check_partitions(ClusterImage(), {}, to, "/data")) == []
+
+
 def test_the_directory_of_a_deleted_topic_is_no_stray() -> None:
     known = image()
     known.replay(LogRecord("remove_topic_record", 9, None, 0, {"topic_id": ID}))
