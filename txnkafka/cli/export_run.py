@@ -7,21 +7,19 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.output import write_json, write_text
 from txnkafka.cli.progress import Progress
-from txnkafka.cli.read_options import notes, where
+from txnkafka.cli.read_options import notes
 from txnkafka.export import ExportOptions, ExportReport, LocalEngine, export
 from txnkafka.export.tables import check_installed
 from txnkafka.shown import counted, size
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
-    from txnkafka.errors import CorruptRecordError
     from txnkafka.export.run import Engine
     from txnkafka.logdir import LogDir, PartitionView, ReadRequest
     from txnkafka.model import TopicPartition
@@ -48,8 +46,7 @@ class Runner:
     def __init__(self, log_dir: LogDir, messages: Messages, request: ReadRequest) -> None:
         self._log_dir = log_dir
         self._messages = messages
-        skip = request.on_corrupt == "skip"
-        self._request = replace(request, on_corrupt=self._left_out) if skip else request
+        self._request = request
 
     def run(
         self,
@@ -95,9 +92,6 @@ class Runner:
         for note in notes(view, self._request):
             self._messages.note(note)
         return view.located(self._request)
-
-    def _left_out(self, error: CorruptRecordError) -> None:
-        self._messages.warning(f"skipped in the search for a time: {where(error)}")
 
 
 def _engine(engine: str, jobs: int) -> Engine:

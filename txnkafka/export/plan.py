@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txnkafka.errors import KafkaError, LogDirError
+from txnkafka.errors import CorruptRecordError, KafkaError, LogDirError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
 from txnkafka.logdir.read import open_unit
@@ -30,6 +30,8 @@ __all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round
 
 FINGERPRINT_BYTES = 4 << 10
 PARTS_PER_FILE = 8  # a segment is divided so finely that files are an eighth larger than wanted at most
+
+NO_START = "restore the file, or let the export leave damaged batches out (on_corrupt='skip')"
 
 Locate = Callable[["PartitionView"], ReadRequest | None]
 """Returns the request for a partition, by offsets; None when there are no records to read yet."""
@@ -113,7 +115,8 @@ def plan_round(
     """Plan the request that ``locate`` returns for each partition, from the end of an earlier round
     (``exported``) on.
 
-    Raises KafkaError when a log now ends below its exported end, and the errors of planning.
+    A partition whose start cannot be found because of a damaged batch is left out, with a finding. Raises
+    KafkaError when a log now ends below its exported end, and the errors of planning.
     """
     plan = RoundPlan([], [], [])
     for view in views:
@@ -122,9 +125,19 @@ def plan_round(
             if request is not None:
                 done = exported.get(view.topic_partition)
                 _plan_partition(view, options, request, done, plan)
+        except CorruptRecordError as error:
+            if error.offset is None:  # not a damaged batch: the file has changed
+                raise
+            plan.findings.append(_no_start(error))
         finally:
             view.close()  # keeping the headers of all partitions would need much memory
     return plan
+
+
+def _no_start(error: CorruptRecordError) -> Finding:
+    """Return the finding about a partition that is left out because a damaged batch may contain its start."""
+    what = f"{error.reason}, and it may contain the first record at or after the start time"
+    return Finding(error.file or "", error.position, "error", "corrupt-batch", what, NO_START)
 
 
 def _plan_partition(

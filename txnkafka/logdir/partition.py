@@ -276,11 +276,15 @@ class PartitionView(Tables):
 
     def located(self, request: ReadRequest) -> ReadRequest | None:
         """``request`` with offsets instead of times; None when no record is at or after its start time. A
-        damaged batch that might be the first one raises CorruptRecordError; where damaged batches are left
-        out, its offset is taken.
+        damaged batch that might contain that record raises CorruptRecordError; where damaged batches are left
+        out, its offset is taken. The end is the first record at or after the end time that can be read.
         """
         level = request.isolation_level
-        return located(request, self.log_start_offset, lambda time: self.offset_for_timestamp(time, level))
+        return located(
+            request,
+            self.log_start_offset,
+            lambda time, on_corrupt: self.offset_for_timestamp(time, level, on_corrupt=on_corrupt),
+        )
 
     def offset_range(self, request: ReadRequest) -> tuple[int, int]:
         """Return the offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a

@@ -85,12 +85,18 @@ def partition_request(view: PartitionView, options: ReadOptions) -> ReadRequest:
 def _start(view: PartitionView, options: ReadOptions) -> int | None:
     timestamp = _timestamp_of(options.starting_timestamp, view)
     if timestamp is not None:
-        found = view.offset_for_timestamp(timestamp, options.request.isolation_level)
-        return _without_match(view, timestamp, options) if found is None else found.offset
+        located = view.located(_by_time(options, start_time=timestamp))
+        return _without_match(view, timestamp, options) if located is None else located.start_offset
     if isinstance(options.starting_offsets, str):
         return None
     offset = options.starting_offsets[view.topic_partition]
     return None if offset == EARLIEST else _in_range(view, offset, options)
+
+
+def _by_time(options: ReadOptions, **time: int) -> ReadRequest:
+    """Return the request that finds the offset of a time, past damage where that is left out."""
+    on_corrupt = "stop" if options.fail_on_data_loss else "skip"
+    return replace(options.request, on_corrupt=on_corrupt, **time)  # type: ignore[arg-type]  # start or end
 
 
 def _without_match(view: PartitionView, timestamp: int, options: ReadOptions) -> int:
@@ -110,8 +116,8 @@ def _timestamp_of(given: Timestamps, view: PartitionView) -> int | None:
 def _end(view: PartitionView, options: ReadOptions) -> int | None:
     timestamp = _timestamp_of(options.ending_timestamp, view)
     if timestamp is not None:
-        found = view.offset_for_timestamp(timestamp, options.request.isolation_level)
-        return None if found is None else found.offset
+        located = view.located(_by_time(options, end_time=timestamp))
+        return None if located is None else located.end_offset
     if isinstance(options.ending_offsets, str):
         return None
     offset = options.ending_offsets[view.topic_partition]

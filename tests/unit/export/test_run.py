@@ -78,6 +78,20 @@ def test_nothing_behind_damage_counts_whatever_was_staged_first(tmp_path: Path, 
     assert (again.stopped, again.rows) == (report.stopped, 2)
 
 
+@pytest.mark.parametrize("bound", ["start_time", "end_time"])
+def test_damage_in_the_search_for_a_time_is_of_its_partition_only(tmp_path: Path, bound: str) -> None:
+    log_dir = damaged_log(tmp_path / "data")
+    write_log(log_dir, "u-0", {0: [batch(0), batch(2), batch(4)]})
+    report = run_export(log_dir, tmp_path / "out", **{bound: 1003})
+    assert not report.is_sound
+    assert offsets(tmp_path / "out") == ([3, 4, 5] if bound == "start_time" else [0, 1, 0, 1, 2])
+    write_log(log_dir, "t-0", {0: [batch(0), batch(2), batch(4)], 6: [batch(6)]})
+    report = run_export(log_dir, tmp_path / "out", incremental=True, **{bound: 1003})
+    assert report.is_sound
+    wanted = [3, 4, 5, 3, 4, 5, 6, 7] if bound == "start_time" else [0, 1, 0, 1, 2, 2]
+    assert sorted(offsets(tmp_path / "out")) == sorted(wanted)
+
+
 def test_an_export_continues_after_a_repair(tmp_path: Path) -> None:
     log_dir = damaged_log(tmp_path / "data")
     run_export(log_dir, tmp_path / "out", file_bytes=1)

@@ -11,9 +11,11 @@ import pytest
 
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import ReadRequest
+from txnkafka.logdir import PartitionView, ReadRequest
 from txnkafka.model import IsolationLevel
 
+MAX_TIMESTAMP = 35  # where the largest timestamp begins in a batch
+TIME_OF_4 = 1004
 ABORTED = batch(3, 2, transactional=True, producer_id=1, producer_epoch=0)
 SEGMENTS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1), batch(6, 2)]}
 
@@ -68,16 +70,43 @@ def test_times_become_offsets(tmp_path: Path) -> None:
     assert view.located(ReadRequest(end_time=1 << 50)) == ReadRequest()
 
 
-def test_damage_during_a_lookup_by_timestamp(tmp_path: Path) -> None:
+def damaged_log(root: Path) -> PartitionView:
+    """Offsets 0 to 7; a bit is flipped in the largest timestamp of the batch with 2 and 3, which seems to be
+    later than all others."""
     damaged = bytearray(batch(2))
-    damaged[-1] ^= 1
-    view = partition(tmp_path, {0: [batch(0), bytes(damaged), batch(4)], 6: [batch(6)]})
-    time = next(iter(view.records(start_offset=4))).timestamp - 1
-    request = ReadRequest(start_time=time)
+    damaged[MAX_TIMESTAMP] ^= 1
+    return partition(root, {0: [batch(0), bytes(damaged), batch(4)], 6: [batch(6)]})
+
+
+def offsets(view: PartitionView, request: ReadRequest) -> list[int]:
+    return [offset for columns in view.columns(request) for offset in columns.offsets]
+
+
+def test_damage_in_the_search_for_a_start(tmp_path: Path) -> None:
+    view = damaged_log(tmp_path)
+    request = ReadRequest(start_time=TIME_OF_4)
     with pytest.raises(CorruptRecordError):
         view.located(request)
     met: list[CorruptRecordError] = []
-    assert view.located(replace(request, on_corrupt=met.append)) == ReadRequest(
-        start_offset=2, on_corrupt=met.append
-    )
+    skipping = replace(request, on_corrupt=met.append)
+    assert view.located(skipping) == ReadRequest(start_offset=2, on_corrupt=met.append)
+    assert offsets(view, skipping) == [4, 5, 6, 7]
+    assert [error.offset for error in met] == [2]  # once, by the reading
+
+
+def test_damage_in_the_search_for_an_end(tmp_path: Path) -> None:
+    view = damaged_log(tmp_path)
+    met: list[CorruptRecordError] = []
+    assert offsets(view, ReadRequest(end_time=TIME_OF_4 + 2, on_corrupt=met.append)) == [0, 1, 4, 5]
     assert [error.offset for error in met] == [2]
+    late = ReadRequest(end_time=TIME_OF_4 + 9, on_corrupt="skip")
+    assert offsets(view, late) == [0, 1, 4, 5, 6, 7]
+
+
+def test_all_before_damage_is_read_up_to_an_end_time(tmp_path: Path) -> None:
+    view = damaged_log(tmp_path)
+    found = view.records(end_time=TIME_OF_4)
+    assert [next(found).offset, next(found).offset] == [0, 1]
+    with pytest.raises(CorruptRecordError):
+        next(found)
+    assert offsets(view, ReadRequest(start_offset=4, end_time=TIME_OF_4 + 1)) == [4]  # the damage is before

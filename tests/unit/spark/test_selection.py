@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.unit.logdir.logs import batch, marker, write_log
-from txnkafka import LogDir, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from txnkafka import CorruptRecordError, LogDir, OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.spark.options import read_options
 from txnkafka.spark.plan import ReadTask, plan_tasks
 from txnkafka.spark.read import MAX_BATCH_ROWS, TaskReader
@@ -94,6 +94,21 @@ def test_offsets_and_times_bound_what_is_read(root: str) -> None:
     assert offsets(plan(root, **only, **each, starting_timestamp=1004)) == [4, 5, 6]
     assert offsets(plan(root, **only, **each, **bounds)) == [5, 6]
     assert offsets(plan(root, **only, ending_timestamp=1010)) == list(range(2, 10))
+
+
+@pytest.mark.parametrize(("bound", "found"), [("starting", [6, 7, 8, 9]), ("ending", [2, 3])])
+def test_damage_in_the_search_for_a_time(root: str, bound: str, found: list[int]) -> None:
+    path = Path(root, "orders-0", f"{2:020}.log")
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1  # in the batch with the offsets 4 and 5
+    path.write_bytes(damaged)
+    wanted: dict[str, Any] = {"assign": {"orders": [0]}, f"{bound}_timestamp": 1005}
+    with pytest.raises(CorruptRecordError):
+        offsets(plan(root, **wanted))
+    left = read_options(**wanted, fail_on_data_loss=False)
+    reader = TaskReader(batch_schema(["offset"]), left)
+    read = [offset for batch in reader(plan_tasks([root], left)) for offset in batch["offset"].to_pylist()]
+    assert read == found
 
 
 def test_the_high_watermark_may_end_the_read(root: str) -> None:
