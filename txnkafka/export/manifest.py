@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import DataFiles, make_directories, unique_name, write_durably
 from txnkafka.errors import KafkaError
-from txnkafka.export.plan import RoundPlan
+from txnkafka.export.plan import ExportedEnd, RoundPlan
 from txnkafka.export.unit import StagedUnit
 from txnkafka.model import TopicPartition
 from txnkafka.staging import StagingArea, publish
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["MANIFEST", "Manifest", "Round"]
 
 MANIFEST = "_txnkafka"
-VERSION = 2  # 1: a unit was a part of one segment
+VERSION = 3  # 1: a unit was a part of one segment; 2: a plan did not say by what a log is known again
 SIZE_LIMIT = 1 << 31
 
 
@@ -132,15 +132,16 @@ class Round:
 
     def finish(self, plan: RoundPlan) -> None:
         """Record durably that the round has ended, and where each partition's export ended."""
-        ends = {(bounds.topic, bounds.partition): bounds.end_offset for bounds in plan.ranges}
+        ends = {(bounds.topic, bounds.partition): bounds.end for bounds in plan.ranges}
         for unit in self.area.counted():
             if unit.stopped_by is not None:
-                ends[plan.units[unit.number].topic_partition] = unit.end_offset
-        end = {"ends": [[*topic_partition, offset] for topic_partition, offset in ends.items()]}
+                stopped = plan.units[unit.number].topic_partition
+                ends[stopped] = ExportedEnd(unit.end_offset, ends[stopped].topic_id)
+        end = {"ends": [[*topic_partition, known] for topic_partition, known in ends.items()]}
         write_durably(self._files, self._end, json.dumps(end).encode())
         self.area.clear()
 
-    def ends(self) -> dict[TopicPartition, int]:
-        """Return the end offset of each partition's export; only for a finished round."""
+    def ends(self) -> dict[TopicPartition, ExportedEnd]:
+        """Return where each partition's export ended; only for a finished round."""
         end = json.loads(self._files.read(self._end, SIZE_LIMIT))
-        return {TopicPartition(topic, partition): offset for topic, partition, offset in end["ends"]}
+        return {TopicPartition(*name): ExportedEnd(*known) for *name, known in end["ends"]}

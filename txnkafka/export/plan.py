@@ -9,12 +9,14 @@ changes the bytes at the ends of a part.
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka.errors import CorruptRecordError, KafkaError, LogDirError
 from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.header_pass import segment_containing
 from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
 from txnkafka.logdir.read import open_unit
 from txnkafka.logdir.read_request import ReadRequest
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from txnkafka.export.options import ExportOptions
     from txnkafka.logdir.partition import PartitionView
 
-__all__ = ["ExportUnit", "PlannedRange", "RoundPlan", "fingerprint", "plan_round"]
+__all__ = ["ExportUnit", "ExportedEnd", "PlannedRange", "RoundPlan", "fingerprint", "plan_round"]
 
 FINGERPRINT_BYTES = 4 << 10
 PARTS_PER_FILE = 8  # a segment is divided so finely that files are an eighth larger than wanted at most
@@ -37,13 +39,22 @@ Locate = Callable[["PartitionView"], ReadRequest | None]
 """Returns the request for a partition, by offsets; None when there are no records to read yet."""
 
 
+class ExportedEnd(NamedTuple):
+    """Where the export of a partition ended, and by what its log is known again: the id of the topic, and the
+    leader epoch of the batch in front of that offset. None is unknown."""
+
+    offset: int
+    topic_id: str | None = None
+    leader_epoch: int | None = None
+
+
 class PlannedRange(NamedTuple):
-    """Offsets [start_offset, end_offset) of a partition, completely covered by units of the plan."""
+    """Offsets [start_offset, end.offset) of a partition, completely covered by units of the plan."""
 
     topic: str
     partition: int
     start_offset: int
-    end_offset: int
+    end: ExportedEnd
 
 
 class ExportPart(NamedTuple):
@@ -88,7 +99,7 @@ class RoundPlan(NamedTuple):
         """Parse the plan that ``to_json`` wrote."""
         head, *units = map(json.loads, content.splitlines())
         return cls(
-            [PlannedRange(*bounds) for bounds in head["ranges"]],
+            [PlannedRange._make([*bounds, ExportedEnd(*end)]) for *bounds, end in head["ranges"]],
             [ExportUnit(i, _parts(parts)) for i, parts in enumerate(units)],
             [Finding(*finding) for finding in head["findings"]],
         )
@@ -110,13 +121,13 @@ def plan_round(
     views: Iterable[PartitionView],
     options: ExportOptions,
     locate: Locate,
-    exported: dict[TopicPartition, int],
+    exported: dict[TopicPartition, ExportedEnd],
 ) -> RoundPlan:
     """Plan the request that ``locate`` returns for each partition, from the end of an earlier round
     (``exported``) on.
 
     A partition whose start cannot be found because of a damaged batch is left out, with a finding. Raises
-    KafkaError when a log now ends below its exported end, and the errors of planning.
+    KafkaError when a log is not the exported one or ends below its exported end, and the errors of planning.
     """
     plan = RoundPlan([], [], [])
     for view in views:
@@ -144,7 +155,7 @@ def _plan_partition(
     view: PartitionView,
     options: ExportOptions,
     request: ReadRequest,
-    exported: int | None,
+    exported: ExportedEnd | None,
     plan: RoundPlan,
 ) -> None:
     if exported is not None:
@@ -155,7 +166,8 @@ def _plan_partition(
     request = replace(request, start_offset=start, end_offset=end)
     part_bytes = max(1, options.file_bytes // PARTS_PER_FILE)
     units = view.units(request, unit_bytes=part_bytes, findings=plan.findings)
-    plan.ranges.append(PlannedRange(*view.topic_partition, start, end))
+    known = ExportedEnd(end, view.topic_id, _leader_epoch(view, end - 1))
+    plan.ranges.append(PlannedRange(*view.topic_partition, start, known))
     for together in _files_of(units, options.file_bytes):
         parts = tuple(ExportPart(fingerprint(view.source.file_system, unit), unit) for unit in together)
         plan.units.append(ExportUnit(len(plan.units), parts))
@@ -179,18 +191,45 @@ def _files_of(units: Iterable[ReadUnit], file_bytes: int) -> Iterator[list[ReadU
         yield together
 
 
-def _where_to_go_on(view: PartitionView, exported: int, findings: list[Finding]) -> int:
-    if exported > view.log_end_offset:
-        raise KafkaError(
-            f"{view.topic_partition} was exported up to offset {exported} and now ends at "
-            f"{view.log_end_offset}: this is another log, or it was truncated; export it to another directory"
-        )
-    if exported < view.log_start_offset:
-        what = f"deleted before it was exported: {offset_range(exported, view.log_start_offset - 1)}"
+def _where_to_go_on(view: PartitionView, exported: ExportedEnd, findings: list[Finding]) -> int:
+    if another := _another_log(view, exported):
+        raise KafkaError(f"{view.topic_partition} was exported {another}; export it to another directory")
+    if exported.offset < view.log_start_offset:
+        deleted = offset_range(exported.offset, view.log_start_offset - 1)
+        what = f"deleted before it was exported: {deleted}"
         findings.append(
             Finding(view.path, None, "error", "deleted-before-export", what, "restore them from a backup")
         )
-    return max(exported, view.log_start_offset)
+    return max(exported.offset, view.log_start_offset)
+
+
+def _another_log(view: PartitionView, exported: ExportedEnd) -> str | None:
+    """Return what shows that this is not the log that was exported, or that it was truncated since."""
+    offset, topic_id, leader_epoch = exported
+    if None not in (topic_id, view.topic_id) and topic_id != view.topic_id:
+        return f"when its topic id was {topic_id} and is {view.topic_id} now: the topic was created again"
+    if offset > view.log_end_offset:
+        ends = f"up to offset {offset} and now ends at {view.log_end_offset}"
+        return f"{ends}: this is another log, or it was truncated"
+    found = _leader_epoch(view, offset - 1)
+    if None not in (leader_epoch, found) and leader_epoch != found:
+        epochs = f"with leader epoch {leader_epoch} and has leader epoch {found} there now"
+        return f"up to offset {offset} {epochs}: it was truncated, and has grown again"
+    return None
+
+
+def _leader_epoch(view: PartitionView, offset: int) -> int | None:
+    """Return the leader epoch of the batch that contains ``offset``; None without such a batch, or where the
+    batch has none. Cleaning and deletion of segments leave the epochs of other batches as they are."""
+    segments = view.segments
+    if not segments:
+        return None
+    for index in segments[segment_containing(segments, offset)].indexes():
+        i = bisect_left(index.last_offset, offset)
+        if i < len(index):
+            has_epoch = index.base_offset[i] <= offset and index.partition_leader_epoch[i] >= 0
+            return index.partition_leader_epoch[i] if has_epoch else None
+    return None
 
 
 def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
