@@ -30,6 +30,7 @@ ROW_GROUP_BYTES = 64 << 20  # of columns in memory; readers can share a file of 
 MAX_OPEN_FILES = 32
 DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31: the range of dates that readers accept
+NO_DAY = LAST_DAY + 1  # all days outside of the calendar
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a null in a directory's name
 UNIQUE_COLUMNS = frozenset(("value", "offset", "timestamp"))  # a dictionary of them would be useless
 ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # readers use their minimum and maximum
@@ -102,13 +103,18 @@ class UnitFiles:
             writer.abandon()
 
     def _days(self, columns: RecordColumns) -> Iterator[tuple[Day, NDArray[Any] | None]]:
-        """Yield each day with the numbers of its rows; None means all rows."""
-        if "date" not in self._options.partition_by:
+        """Yield each day with the numbers of its rows; None means all rows. The days outside of the calendar
+        are one. Where files are not divided by date, Iceberg has two: those of the calendar, and the others,
+        because pyiceberg cannot read the statistics of their times."""
+        by_date = "date" in self._options.partition_by
+        if not by_date and self._options.to != "iceberg":
             yield None, None
             return
         import numpy as np
 
         days = np.asarray(columns.timestamps) // DAY_MS
+        has_date = (days >= FIRST_DAY) & (days <= LAST_DAY)
+        days = np.where(has_date, days if by_date else 0, NO_DAY)
         first, last = int(days.min()), int(days.max())
         if first == last:
             yield first, None
@@ -125,7 +131,7 @@ class UnitFiles:
         if "topic" not in self._options.partition_by:
             name += f"-{_quoted(self._topic_partition.topic)}"
         name += f".{self._options.to if self._options.is_text else 'parquet'}"
-        self._open[day] = name, self._new_writer(self._staged(name))
+        self._open[day] = name, self._new_writer(self._staged(name), day)
 
     def _end(self, day: Day) -> None:
         file_name, writer = self._open.pop(day)
@@ -147,14 +153,21 @@ class UnitFiles:
         values = {"topic": self._topic_partition.topic, "date": None if day is None else _date(day)}
         return {name: values[name] for name in self._options.partition_by}
 
-    def _writers(self) -> Callable[[str], _Writer]:
+    def _writers(self) -> Callable[[str, Day], _Writer]:
         options = self._options
         if options.is_text:
             writer = TextWriter(*self._topic_partition, encoding=options.encoding)  # type: ignore[arg-type]
-            return lambda path: _TextFile(self._files.create(path), writer, options.to)
+            return lambda path, _: _TextFile(self._files.create(path), writer, options.to)
         unit = "ms" if options.to == "parquet" else "us"  # table formats only have microseconds
         schema = arrow_schema(options.file_columns, timestamp_unit=unit)
-        return lambda path: _ParquetFile(path, self._topic_partition, schema, options.compression)
+        iceberg = options.to == "iceberg"
+
+        def parquet_file(path: str, day: Day) -> _Writer:
+            hidden = "timestamp" if iceberg and day == NO_DAY else ""
+            ordered = [name for name in schema.names if name in ORDERED_COLUMNS and name != hidden]
+            return _ParquetFile(path, self._topic_partition, schema, options.compression, ordered)
+
+        return parquet_file
 
 
 def _quoted(name: str) -> str:
@@ -172,8 +185,14 @@ class _ParquetFile:
     """Writes one Parquet file; the rows added since the last flush become a row group."""
 
     def __init__(
-        self, path: str, topic_partition: TopicPartition, schema: pa.Schema, compression: str
+        self,
+        path: str,
+        topic_partition: TopicPartition,
+        schema: pa.Schema,
+        compression: str,
+        ordered: list[str],
     ) -> None:
+        """``ordered`` are the columns with statistics."""
         import pyarrow.parquet as pq
 
         self.rows = self.pending_bytes = 0
@@ -186,7 +205,7 @@ class _ParquetFile:
             schema,
             compression=compression,
             use_dictionary=_leaves(name for name in names if name not in UNIQUE_COLUMNS),
-            write_statistics=[name for name in names if name in ORDERED_COLUMNS],
+            write_statistics=ordered,
             column_encoding={
                 name: "DELTA_BINARY_PACKED" for name in ("offset", "timestamp") if name in names
             },

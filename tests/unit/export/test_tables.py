@@ -100,3 +100,20 @@ def test_iceberg_leaves_out_what_a_filter_cannot_need(tmp_path: Path) -> None:
     scan = table.scan(f"timestamp >= '{moment}'")
     assert len(list(scan.plan_files())) == 1
     assert scan.to_arrow()["offset"].to_pylist() == [39]
+
+
+@each_format
+@pytest.mark.parametrize("by", [("topic", "date"), ("topic",), ()])
+def test_times_outside_of_the_calendar(tmp_path: Path, to: str, by: tuple[str, ...]) -> None:
+    in_microseconds = 1_700_000_000_000_000  # by mistake
+    times = [DAY, in_microseconds, 2 * DAY, in_microseconds + DAY, -(1 << 62), DAY]
+    run_export(log_of(tmp_path / "data", times), tmp_path / "out", to, partition_by=by)
+    assert OFFSETS[to](tmp_path / "out") == list(range(len(times)))
+
+
+def test_iceberg_finds_times_of_the_calendar_beside_others(tmp_path: Path) -> None:
+    log_dir = log_of(tmp_path / "data", [DAY, 1 << 60])
+    run_export(log_dir, tmp_path / "out", "iceberg", partition_by=("topic",))
+    early = "timestamp < '1971-01-01T00:00:00+00:00'"
+    found = iceberg(tmp_path / "out").scan(early, selected_fields=("offset",))
+    assert found.to_arrow()["offset"].to_pylist() == [0]
