@@ -31,6 +31,7 @@ from operator import attrgetter
 from typing import Final
 
 from txnkafka.coordinator.append_errors import append_error
+from txnkafka.coordinator.begun import Begun
 from txnkafka.coordinator.coordinator_host import CoordinatorHost
 from txnkafka.coordinator.expiry import Expiry, batches_of
 from txnkafka.coordinator.in_flight import Flight, InFlight, ParkedRequests, Request, may_build_on
@@ -99,6 +100,7 @@ class TransactionCoordinator:
         self._incomplete: dict[str, tuple[int, MarkersWritten]] = {}  # COMPLETE_* to be appended again
         self._ticks = Ticks()  # all deadlines are in ticks, all records in wall time
         self._next_timeouts = 0
+        self._begun = Begun()
         self._expiry = Expiry(self.config.remove_expired_interval_ms)
 
     def partition_of(self, transactional_id: str) -> int:
@@ -350,10 +352,10 @@ class TransactionCoordinator:
         return due if marker_due is None else min(due, marker_due)
 
     def _time_out(self, now_ms: int) -> None:
-        for state in self.partitions.values():
-            for transactional_id in list(state.ongoing):
-                if transactional_id not in self._in_flight and transactional_id not in self._parked:
-                    self._run(Request(Timeout(transactional_id), None, now_ms), now_ms)
+        ongoing = [state.metadata[each] for state in self.partitions.values() for each in state.ongoing]
+        for transactional_id, began in self._begun.by(ongoing, now_ms).items():
+            if transactional_id not in self._in_flight and transactional_id not in self._parked:
+                self._run(Request(Timeout(transactional_id, began), None, now_ms), now_ms)
 
     def _expire(self, now_ms: int) -> None:
         """Write tombstones for a slice of the ids, for each partition of ``__transaction_state``."""
@@ -389,9 +391,8 @@ class TransactionCoordinator:
     def metadata_of(self, transactional_id: str) -> TransactionMetadata | None:
         """The state of an id of this node; None when it is unknown, or its tombstone is on its way."""
         newest = self._in_flight.newest(transactional_id)
-        if newest is not None and newest.metadata is None:
-            return None
-        return self._durable(transactional_id)
+        is_going = newest is not None and newest.metadata is None
+        return None if is_going else self._durable(transactional_id)
 
 
 def _is_awaited(flight: Flight) -> bool:

@@ -109,9 +109,11 @@ class EndTxn:
 
 @dataclass(frozen=True, slots=True)
 class Timeout:
-    """The open transaction may be older than its timeout; whether it is, the clock of ``transition`` says."""
+    """The open transaction may be older than its timeout; whether it is, the clock of ``transition`` says. It
+    had begun by ``began_by``, whatever its record says; None is not known."""
 
     transactional_id: str
+    began_by: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

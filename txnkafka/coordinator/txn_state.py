@@ -115,14 +115,15 @@ def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epo
     return None
 
 
-def time_out(metadata: TransactionMetadata | None, _: Timeout, setting: Setting) -> Result:
+def time_out(metadata: TransactionMetadata | None, event: Timeout, setting: Setting) -> Result:
     """Abort a transaction that is older than its timeout. It counts from the first partition on, and the
     epoch is incremented, so that its producer does not go on (KAFKA-6119)."""
     if metadata is None or metadata.state != TransactionState.ONGOING:
         return NOT_DUE
     if metadata.transaction_timeout_ms == NO_TIMEOUT:
         return NOT_DUE
-    if metadata.start_timestamp + metadata.transaction_timeout_ms >= setting.now_ms:
+    began = metadata.start_timestamp if event.began_by is None else event.began_by
+    if began + metadata.transaction_timeout_ms >= setting.now_ms:
         return NOT_DUE
     return abort_from_here(metadata, setting, Answer())
 

@@ -1,0 +1,34 @@
+"""``Begun``: since when transactions are open, for their timeouts, on a clock that may be put back.
+
+A transaction that began while the clock was ahead has a beginning that lies in the future, perhaps by years.
+By its record it would stay open that much longer, and hold the last stable offset. It has begun at the latest
+when somebody sees that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from txnkafka.wire.records import TransactionMetadata
+
+__all__ = ["Begun"]
+
+
+class Begun:
+    """When the transactions have begun whose records name a time in the future, by transactional id."""
+
+    def __init__(self) -> None:
+        self._seen: dict[str, tuple[int, int]] = {}  # the time in the record, the earliest time it was seen
+
+    def by(self, ongoing: Iterable[TransactionMetadata], now_ms: int) -> dict[str, int]:
+        """Return for each open transaction a time, not later than ``now_ms``, by which it had begun."""
+        found, seen = {}, {}
+        for metadata in ongoing:
+            transactional_id, start = metadata.transactional_id, metadata.start_timestamp
+            recorded, earliest = self._seen.get(transactional_id, (start, start))
+            began = min(now_ms, earliest if recorded == start else start)
+            if began < start:
+                seen[transactional_id] = start, began
+            found[transactional_id] = began
+        self._seen = seen
+        return found
