@@ -65,9 +65,11 @@ class Runner:
         with self._said_when_interrupted(), Progress(self._messages) as progress:
             progress.partitions(len(chosen))
 
-            def located(view: PartitionView) -> ReadRequest | None:
+            def located(view: PartitionView) -> ReadRequest:
                 progress.partition(view.topic_partition)
-                return self._located(view)
+                for note in notes(view, self._request):
+                    self._messages.note(note)
+                return self._request
 
             return export(
                 self._log_dir,
@@ -87,11 +89,6 @@ class Runner:
         except KeyboardInterrupt:
             self._messages.note("nothing is lost: the same command continues the export")
             raise
-
-    def _located(self, view: PartitionView) -> ReadRequest | None:
-        for note in notes(view, self._request):
-            self._messages.note(note)
-        return view.located(self._request)
 
 
 def _engine(engine: str, jobs: int) -> Engine:

@@ -35,8 +35,8 @@ PARTS_PER_FILE = 8  # a segment is divided so finely that files are an eighth la
 
 NO_START = "restore the file, or let the export leave damaged batches out (on_corrupt='skip')"
 
-Locate = Callable[["PartitionView"], ReadRequest | None]
-"""Returns the request for a partition, by offsets; None when there are no records to read yet."""
+Locate = Callable[["PartitionView"], ReadRequest]
+"""Returns the request for a partition, when that is planned."""
 
 
 class ExportedEnd(NamedTuple):
@@ -133,9 +133,12 @@ def plan_round(
     for view in views:
         try:
             request = locate(view)
-            if request is not None:
-                done = exported.get(view.topic_partition)
-                _plan_partition(view, options, request, done, plan)
+            done = exported.get(view.topic_partition)
+            if done is not None:
+                request = _continued(view, request, done, plan.findings)
+            by_offsets = view.located(request)
+            if by_offsets is not None:
+                _plan_partition(view, options, by_offsets, plan)
         except CorruptRecordError as error:
             if error.offset is None:  # not a damaged batch: the file has changed
                 raise
@@ -155,11 +158,8 @@ def _plan_partition(
     view: PartitionView,
     options: ExportOptions,
     request: ReadRequest,
-    exported: ExportedEnd | None,
     plan: RoundPlan,
 ) -> None:
-    if exported is not None:
-        request = replace(request, start_offset=_where_to_go_on(view, exported, plan.findings))
     start, end = view.offset_range(request)
     end = max(start, end)
     plan.findings.extend(view.tail_findings)
@@ -191,16 +191,21 @@ def _files_of(units: Iterable[ReadUnit], file_bytes: int) -> Iterator[list[ReadU
         yield together
 
 
-def _where_to_go_on(view: PartitionView, exported: ExportedEnd, findings: list[Finding]) -> int:
+def _continued(
+    view: PartitionView, request: ReadRequest, exported: ExportedEnd, findings: list[Finding]
+) -> ReadRequest:
+    """Return the request for what was not exported yet. Its start time is not needed any more."""
     if another := _another_log(view, exported):
         raise KafkaError(f"{view.topic_partition} was exported {another}; export it to another directory")
-    if exported.offset < view.log_start_offset:
-        deleted = offset_range(exported.offset, view.log_start_offset - 1)
+    start = view.log_start_offset
+    lost = start if request.end_offset is None else min(start, request.end_offset)
+    if exported.offset < lost:
+        deleted = offset_range(exported.offset, lost - 1)
         what = f"deleted before it was exported: {deleted}"
         findings.append(
             Finding(view.path, None, "error", "deleted-before-export", what, "restore them from a backup")
         )
-    return max(exported.offset, view.log_start_offset)
+    return replace(request, start_offset=max(exported.offset, start), start_time=None)
 
 
 def _another_log(view: PartitionView, exported: ExportedEnd) -> str | None:

@@ -96,9 +96,7 @@ def run_export(log_dir: Path, output: Path, to: str = "jsonl", **given: Any) -> 
     options = ExportOptions(to=to, paths=(str(log_dir),), request=request, **given)
     opened = LogDir(str(log_dir))
     partitions = opened.topic_partitions
-    return export(
-        opened, partitions, str(output), options, locate=lambda view: view.located(request), **keywords
-    )
+    return export(opened, partitions, str(output), options, locate=lambda _: request, **keywords)
 
 
 def visible(output: Path) -> dict[str, bytes]:

@@ -197,6 +197,24 @@ def test_records_that_were_deleted_before_they_were_exported(tmp_path: Path) -> 
     assert offsets(tmp_path / "out") == [0, 1, 6, 7]
 
 
+def test_what_was_not_wanted_may_be_deleted(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "data", "t-0", {0: [batch(0)], 2: [batch(2)]})
+    run_export(tmp_path / "data", tmp_path / "out", end_offset=1)
+    (path / f"{0:020}.log").unlink()
+    report = run_export(tmp_path / "data", tmp_path / "out", incremental=True, end_offset=1)
+    assert (report.findings, offsets(tmp_path / "out")) == ([], [0])
+
+
+def test_damage_in_what_was_exported_stops_no_later_round(tmp_path: Path) -> None:
+    log_dir = tmp_path / "data"
+    write_log(log_dir, "t-0", {0: [batch(0), batch(2)], 4: [batch(4)]})
+    run_export(log_dir, tmp_path / "out", start_time=1002)
+    damaged_log(log_dir)
+    report = run_export(log_dir, tmp_path / "out", start_time=1002, incremental=True)
+    assert report.is_sound
+    assert offsets(tmp_path / "out") == [2, 3, 4, 5, 6, 7]
+
+
 def test_a_log_that_was_truncated_is_refused(tmp_path: Path) -> None:
     write_log(tmp_path / "data", "t-0", {0: [batch(0), batch(2)]})
     run_export(tmp_path / "data", tmp_path / "out")
