@@ -41,11 +41,13 @@ Locate = Callable[["PartitionView"], ReadRequest]
 
 class ExportedEnd(NamedTuple):
     """Where the export of a partition ended, and by what its log is known again: the id of the topic, and the
-    leader epoch of the batch in front of that offset. None is unknown."""
+    leader epoch of the batch in front of that offset. None is unknown. ``is_complete``: it ended where the
+    request ends, and nothing is wanted behind that."""
 
     offset: int
     topic_id: str | None = None
     leader_epoch: int | None = None
+    is_complete: bool = False
 
 
 class PlannedRange(NamedTuple):
@@ -134,6 +136,8 @@ def plan_round(
         try:
             request = locate(view)
             done = exported.get(view.topic_partition)
+            if done is not None and done.is_complete:
+                continue
             if done is not None:
                 request = _continued(view, request, done, plan.findings)
             by_offsets = view.located(request)
@@ -155,18 +159,16 @@ def _no_start(error: CorruptRecordError) -> Finding:
 
 
 def _plan_partition(
-    view: PartitionView,
-    options: ExportOptions,
-    request: ReadRequest,
-    plan: RoundPlan,
+    view: PartitionView, options: ExportOptions, request: ReadRequest, plan: RoundPlan
 ) -> None:
     start, end = view.offset_range(request)
     end = max(start, end)
+    is_complete = request.end_offset is not None and end >= request.end_offset
     plan.findings.extend(view.tail_findings)
     request = replace(request, start_offset=start, end_offset=end)
     part_bytes = max(1, options.file_bytes // PARTS_PER_FILE)
     units = view.units(request, unit_bytes=part_bytes, findings=plan.findings)
-    known = ExportedEnd(end, view.topic_id, _leader_epoch(view, end - 1))
+    known = ExportedEnd(end, view.topic_id, _leader_epoch(view, end - 1), is_complete)
     plan.ranges.append(PlannedRange(*view.topic_partition, start, known))
     for together in _files_of(units, options.file_bytes):
         parts = tuple(ExportPart(fingerprint(view.source.file_system, unit), unit) for unit in together)
@@ -210,7 +212,7 @@ def _continued(
 
 def _another_log(view: PartitionView, exported: ExportedEnd) -> str | None:
     """Return what shows that this is not the log that was exported, or that it was truncated since."""
-    offset, topic_id, leader_epoch = exported
+    offset, topic_id, leader_epoch, _ = exported
     if None not in (topic_id, view.topic_id) and topic_id != view.topic_id:
         return f"when its topic id was {topic_id} and is {view.topic_id} now: the topic was created again"
     if offset > view.log_end_offset:

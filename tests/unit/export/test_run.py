@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.models.builder import Batch, PlainRecord
 from tests.unit.export.outputs import run_export, visible
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import KafkaError, LogDirError
@@ -203,6 +204,18 @@ def test_what_was_not_wanted_may_be_deleted(tmp_path: Path) -> None:
     (path / f"{0:020}.log").unlink()
     report = run_export(tmp_path / "data", tmp_path / "out", incremental=True, end_offset=1)
     assert (report.findings, offsets(tmp_path / "out")) == ([], [0])
+
+
+@pytest.mark.parametrize("bound", [{"end_time": 1002}, {"end_offset": 2}])
+def test_an_export_that_reached_its_end_is_complete(tmp_path: Path, bound: dict[str, int]) -> None:
+    path = write_log(tmp_path / "data", "t-0", {0: [batch(0)], 2: [batch(2)]})
+    run_export(tmp_path / "data", tmp_path / "out", **bound)
+    for name in path.iterdir():
+        name.unlink()
+    early = Batch(records=[PlainRecord(b"k", b"v", 7)], base_offset=8).encode()
+    write_log(tmp_path / "data", "t-0", {8: [early, batch(9)]})
+    report = run_export(tmp_path / "data", tmp_path / "out", incremental=True, **bound)
+    assert (report.findings, offsets(tmp_path / "out")) == ([], [0, 1])
 
 
 def test_damage_in_what_was_exported_stops_no_later_round(tmp_path: Path) -> None:
