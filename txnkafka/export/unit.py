@@ -18,7 +18,7 @@ from txnkafka.export.plan import ExportUnit, fingerprint
 from txnkafka.logdir.read import open_unit, read_unit
 from txnkafka.record.chunk import ChunkDecoder
 from txnkafka.record.filter import RecordFilter, decoder_for
-from txnkafka.staging import Attempt, begin_attempt, record_attempt
+from txnkafka.staging import Attempt, begin_attempt, discard_attempt, record_attempt
 
 __all__ = ["StagedUnit", "UnitTask", "stage_unit"]
 
@@ -76,7 +76,11 @@ def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
                 "export it to another directory"
             )
     attempt = begin_attempt(files, task.folder, task.unit.number)
-    staged = _write(files, task, attempt)
+    try:
+        staged = _write(files, task, attempt)
+    except Exception:
+        discard_attempt(files, attempt)  # the disk may be full
+        raise
     record_attempt(files, attempt, staged.to_json())
     return staged
 

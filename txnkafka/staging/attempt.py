@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import NamedTuple
 
-from txnkafka.env import DataFiles, make_directories, unique_name, write_durably
+from txnkafka.env import DataFiles, make_directories, remove_tree, unique_name, write_durably
 
-__all__ = ["Attempt", "begin_attempt", "record_attempt"]
+__all__ = ["Attempt", "begin_attempt", "discard_attempt", "record_attempt"]
 
 
 class Attempt(NamedTuple):
@@ -31,3 +32,9 @@ def record_attempt(files: DataFiles, attempt: Attempt, record: bytes) -> None:
     All files of the attempt must be durable before, contents and names.
     """
     write_durably(files, f"{attempt.folder}.json", record)
+
+
+def discard_attempt(files: DataFiles, attempt: Attempt) -> None:
+    """Remove the files of an attempt that has failed before it was recorded, as far as that is possible."""
+    with suppress(OSError):
+        remove_tree(files, attempt.folder)

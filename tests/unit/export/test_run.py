@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from tests.unit.export.outputs import run_export, visible
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import KafkaError, LogDirError
 from txnkafka.env import LocalDataFiles
+from txnkafka.env.data_files import LocalDataFile
 from txnkafka.export import LocalEngine, StagedUnit, UnitTask, stage_unit
 from txnkafka.export.manifest import MANIFEST
 
@@ -112,6 +115,27 @@ def test_what_was_staged_is_not_read_again(tmp_path: Path) -> None:
     report = run_export(tmp_path / "data", tmp_path / "out", file_bytes=1, engine=never)
     assert (report.new_rows, offsets(tmp_path / "out")) == (6, list(range(6)))
     assert not (tmp_path / "out" / MANIFEST / "00000" / "staged").exists()
+
+
+class FullDisk(LocalDataFiles):
+    """Has no room for the bytes of records."""
+
+    def create(self, path: str) -> LocalDataFile:
+        made = super().create(path)
+        if path.endswith(".jsonl.staged"):
+            made.write(0, [b"half a line"])
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), path)
+        return made
+
+
+def test_what_a_failed_attempt_has_written_is_removed(tmp_path: Path) -> None:
+    write_log(tmp_path / "data", "t-0", {0: [batch(0), batch(2)]})
+    full = FullDisk()
+    with pytest.raises(OSError, match="No space left"):
+        run_export(tmp_path / "data", tmp_path / "out", engine=LocalEngine(full), files=full)
+    assert list((tmp_path / "out" / MANIFEST / "00000" / "staged").iterdir()) == []
+    run_export(tmp_path / "data", tmp_path / "out")
+    assert offsets(tmp_path / "out") == [0, 1, 2, 3]
 
 
 def test_a_second_attempt_at_a_unit_counts_once(tmp_path: Path) -> None:
