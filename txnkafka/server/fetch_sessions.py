@@ -164,6 +164,7 @@ class FetchSessions:
         session = self._sessions[session_id] = _Session(session_id, has_topic_ids, now_ms)
         return session
 
+
     def _evictable(self, size: int, now_ms: int) -> _Session | None:
         """The session that goes for a new one of ``size`` partitions: the one that was not used for the
         longest time, if that is long enough, or else the smallest of those that have had theirs, if it is

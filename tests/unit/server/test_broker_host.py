@@ -218,7 +218,9 @@ def test_files_are_synced_without_the_thread(tmp_path: Path) -> None:
             loop.stop()
 
     broker.finish_flush = finish  # type: ignore[assignment, method-assign]
-    host = BrokerHost(broker, loop, Clock(), on_turn=lambda: None, on_failure=results.append)  # type: ignore[arg-type]
+    host = BrokerHost(
+        broker, loop, Clock(), on_turn=lambda: None, on_failure=results.append
+    )  # type: ignore[arg-type]
     with (tmp_path / "a").open("wb") as file:
         broker.flushes = [Files(file.fileno()), Files(file.fileno(), 1 << 20)]  # type: ignore[list-item]
         host.wake()

@@ -57,7 +57,9 @@ def test_every_request_is_answered_once(api: Any) -> None:
 def test_a_marker_of_no_producer_is_not_written(identity: tuple[int, int]) -> None:
     of = node()
     topics = (markers.WritableTxnMarkerTopic(name="t", partition_indexes=(0,)),)
-    marker = markers.WritableTxnMarker(producer_id=identity[0], producer_epoch=identity[1], topics=topics)
+    marker = markers.WritableTxnMarker(
+        producer_id=identity[0], producer_epoch=identity[1], topics=topics
+    )
     (answer,) = of.ask("WriteTxnMarkers", 1, markers=(marker,)).markers
     assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_SERVER_ERROR
     assert of.broker.logs[TopicPartition("t", 0)].log_end_offset == 0

@@ -40,7 +40,9 @@ def handle(
     def answer(results: list[EnlargedTopic]) -> None:
         reply(CreatePartitionsResponse(results=tuple(_result(each) for each in [*twice, *results])))
 
-    create_partitions(broker, wanted, answer, validate_only=request.validate_only, now_ms=context.now_ms)
+    create_partitions(
+        broker, wanted, answer, validate_only=request.validate_only, now_ms=context.now_ms
+    )
 
 
 def _wanted(topic: CreatePartitionsTopic) -> MorePartitions:

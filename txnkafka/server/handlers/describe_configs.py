@@ -54,7 +54,9 @@ def handle(
                 error_message=message,
                 resource_type=resource.resource_type,
                 resource_name=resource.resource_name,
-                configs=tuple(_result(each, request) for each in entries if not keys or each.name in keys),
+                configs=tuple(
+                    _result(each, request) for each in entries if not keys or each.name in keys
+                ),
             )
         )
     reply(DescribeConfigsResponse(results=tuple(results)))

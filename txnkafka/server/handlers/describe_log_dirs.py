@@ -36,10 +36,8 @@ def handle(
         wanted = {TopicPartition(each.topic, number) for each in request.topics for number in each.partitions}
 
     def found(volume: Volume, error: Exception | None) -> None:
-        failed = (
-            None
-            if error is None
-            else DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path)
+        failed = None if error is None else DescribeLogDirsResult(
+            error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path
         )
         reply(DescribeLogDirsResponse(results=(failed or _result(broker, volume, wanted),)))
 
@@ -52,7 +50,9 @@ def _result(broker: Broker, volume: Volume, wanted: set[TopicPartition] | None) 
     for partition in sorted(sizes):
         if wanted is None or partition in wanted:
             topics.setdefault(partition.topic, []).append(
-                DescribeLogDirsPartition(partition_index=partition.partition, partition_size=sizes[partition])
+                DescribeLogDirsPartition(
+                    partition_index=partition.partition, partition_size=sizes[partition]
+                )
             )
     return DescribeLogDirsResult(
         log_dir=volume.path,

@@ -38,7 +38,9 @@ def handle(
     reply(DescribeUserScramCredentialsResponse(results=results))
 
 
-def _result(name: str, count: int, credentials: list[CredentialInfo]) -> DescribeUserScramCredentialsResult:
+def _result(
+    name: str, count: int, credentials: list[CredentialInfo]
+) -> DescribeUserScramCredentialsResult:
     error, message = ErrorCode.NONE, None
     if count > 1:
         error, message = ErrorCode.DUPLICATE_RESOURCE, f"the user {name} is named more than once"

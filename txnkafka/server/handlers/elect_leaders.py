@@ -37,7 +37,9 @@ def handle(
     results = tuple(
         ReplicaElectionResult(
             topic=topic,
-            partition_result=tuple(_result(broker, topic, number, is_known=is_known) for number in numbers),
+            partition_result=tuple(
+                _result(broker, topic, number, is_known=is_known) for number in numbers
+            ),
         )
         for topic, numbers in asked.items()
     )

@@ -16,5 +16,7 @@ __all__ = ["handle"]
 
 def handle(broker: Broker, request: HeartbeatRequest, version: int, context: Context, reply: Reply) -> None:
     """Answer at once."""
-    identity = Identity(request.group_id, request.generation_id, request.member_id, request.group_instance_id)
+    identity = Identity(
+        request.group_id, request.generation_id, request.member_id, request.group_instance_id
+    )
     reply(HeartbeatResponse(error_code=broker.groups.heartbeat(identity, now_ms=context.now_ms)))

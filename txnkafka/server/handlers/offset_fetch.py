@@ -51,7 +51,9 @@ class _Group(NamedTuple):
     member: tuple[str | None, int] = (None, -1)
 
 
-def handle(broker: Broker, request: OffsetFetchRequest, version: int, context: Context, reply: Reply) -> None:
+def handle(
+    broker: Broker, request: OffsetFetchRequest, version: int, context: Context, reply: Reply
+) -> None:
     """Answer when everything that was committed before is durable."""
     groups = _groups(broker, request, version)
     found: dict[int, tuple[ErrorCode, Fetched]] = {}
