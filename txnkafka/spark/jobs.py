@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
-from txnkafka.spark.options import ReadKeywords, read_options
+from txnkafka.spark.options import ReadKeywords, leaving_damage_out, read_options
 from txnkafka.spark.plan import PartitionPlan, PartitionPlanner, ReadTask, plan_tasks
 from txnkafka.spark.read import TaskReader
 from txnkafka.spark.schema import KAFKA_COLUMNS, RECORD_COLUMNS, batch_schema, named_columns
@@ -129,6 +129,8 @@ def _plan(
     reading: ReadKeywords,
 ) -> tuple[list[ReadTask], TaskReader]:
     options = read_options(**reading)
+    if on_corrupt is not None:
+        options = leaving_damage_out(options)
     schema = batch_schema(columns)
     context = spark.sparkContext
     tasks = plan_tasks(paths_of(path), options, context.defaultParallelism, partial(_spread, context))

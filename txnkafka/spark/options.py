@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack
 
 from txnkafka.logdir.read_request import ReadRequest
@@ -26,7 +26,7 @@ from txnkafka.spark.offsets import (
     parse_timestamps,
 )
 
-__all__ = ["ReadKeywords", "ReadOptions", "read_options"]
+__all__ = ["ReadKeywords", "ReadOptions", "leaving_damage_out", "read_options"]
 
 
 HIGH_WATERMARK = "high-watermark"
@@ -139,6 +139,11 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
     where = parse_predicate(keywords.get("where", "true"))
     found["request"] = ReadRequest(isolation_level=level, up_to=_up_to(found), where=where)
     return ReadOptions(**found)  # type: ignore[arg-type]
+
+
+def leaving_damage_out(options: ReadOptions) -> ReadOptions:
+    """Return the options for a reader that leaves damaged batches out: the search for a time does so, too."""
+    return replace(options, request=replace(options.request, on_corrupt="skip"))
 
 
 def _up_to(found: dict[str, Any]) -> str:

@@ -95,7 +95,7 @@ def _start(view: PartitionView, options: ReadOptions) -> int | None:
 
 def _by_time(options: ReadOptions, **time: int) -> ReadRequest:
     """Return the request that finds the offset of a time, past damage where that is left out."""
-    on_corrupt = "stop" if options.fail_on_data_loss else "skip"
+    on_corrupt = options.request.on_corrupt if options.fail_on_data_loss else "skip"
     return replace(options.request, on_corrupt=on_corrupt, **time)  # type: ignore[arg-type]  # start or end
 
 

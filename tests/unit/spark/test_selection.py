@@ -10,7 +10,7 @@ import pytest
 
 from tests.unit.logdir.logs import batch, marker, write_log
 from txnkafka import CorruptRecordError, LogDir, OffsetOutOfRangeError, UnknownTopicOrPartitionError
-from txnkafka.spark.options import read_options
+from txnkafka.spark.options import leaving_damage_out, read_options
 from txnkafka.spark.plan import ReadTask, plan_tasks
 from txnkafka.spark.read import MAX_BATCH_ROWS, TaskReader
 from txnkafka.spark.schema import batch_schema
@@ -109,6 +109,12 @@ def test_damage_in_the_search_for_a_time(root: str, bound: str, found: list[int]
     reader = TaskReader(batch_schema(["offset"]), left)
     read = [offset for batch in reader(plan_tasks([root], left)) for offset in batch["offset"].to_pylist()]
     assert read == found
+    # the reader takes the error of damage: on_corrupt of batches() and map_arrow()
+    handled = leaving_damage_out(read_options(**wanted))
+    met: list[CorruptRecordError] = []
+    reader = TaskReader(batch_schema(["offset"]), handled, met.append)
+    read = [offset for batch in reader(plan_tasks([root], handled)) for offset in batch["offset"].to_pylist()]
+    assert (read, [error.offset for error in met]) == (found, [4])
 
 
 def test_the_high_watermark_may_end_the_read(root: str) -> None:
