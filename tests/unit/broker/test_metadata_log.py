@@ -14,13 +14,10 @@ from txnkafka.broker import metadata_snapshots
 from txnkafka.broker.metadata_snapshot import SnapshotId, find_snapshots, write_snapshot
 from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.image_records import image_records
-from txnkafka.coordinator.metadata_records import (
-    LogRecord,
-    encode_metadata,
-    feature_level,
-)
+from txnkafka.coordinator.metadata_records import LogRecord, encode_metadata, feature_level
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.records import decode_control_body
@@ -182,6 +179,27 @@ def test_a_power_cut_leaves_the_old_snapshot_or_the_new_one(monkeypatch: pytest.
     assert count > 40
 
 
+@pytest.mark.parametrize("damage", ["empty", "no footer", "a flipped byte", "no header"])
+def test_a_damaged_snapshot_is_refused(damage: str) -> None:
+    files = MemoryFiles()
+    write_now(files, SnapshotId(10, 1), feature_level("metadata.version", 30))
+    path = f"{DIRECTORY}/{SnapshotId(10, 1).name}"
+    content = files.read(path, 10_000)
+    if damage == "no footer":
+        content = content[: -len(content) // 3]
+    changed = {
+        "empty": b"",
+        "a flipped byte": content[:150] + bytes([content[150] ^ 1]) + content[151:],
+        "no header": content[80:],
+    }.get(damage, content)
+    files.remove(path)
+    file = files.create(path)
+    file.write(0, [changed])
+    file.close()
+    with pytest.raises(LogDirError, match=r"00010-0000000001\.checkpoint is damaged"):
+        Node(files)
+
+
 def test_what_is_not_finished_is_removed() -> None:
     node = Node()
     node.close()
@@ -216,6 +234,27 @@ def test_the_voters_of_a_dynamic_quorum_stay() -> None:
     node = Node(files)
     assert json.loads(files.read(f"{DIRECTORY}/quorum-state", 1000))["data_version"] == 1
     assert "t" in node.broker.image.topics
+
+
+def test_the_directory_of_a_cluster_is_refused() -> None:
+    files = MemoryFiles()
+    write_now(files, SnapshotId(0, 0), voters=voters(7))
+    with pytest.raises(KafkaError, match="cluster: node 7 is a voter, too"):
+        Node(files)
+
+
+def test_a_log_that_begins_behind_its_snapshot_is_refused() -> None:
+    node = Node(metadata_log_max_record_bytes_between_snapshots=1)
+    node.create()
+    node.wait(1)
+    node.close()
+    remove_log(node.files)
+    node = Node(node.files)
+    node.close()
+    for snapshot in snapshots(node):
+        node.files.remove(f"{DIRECTORY}/{snapshot.name}")
+    with pytest.raises(LogDirError, match="has no snapshot of what was before: topics are missing"):
+        Node(node.files)
 
 
 def test_features_of_a_directory_that_was_only_formatted() -> None:
