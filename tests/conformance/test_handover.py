@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -173,13 +174,46 @@ def test_a_directory_that_was_only_formatted(tmp_path: Path) -> None:
     assert check(FILES, str(formatted.log_dir), Owner.TXNKAFKA, now_ms=now_ms).is_ready
 
 
-def test_what_keeps_kafka_from_starting(kafka: KafkaBroker) -> None:
-    """A topic with small segments, as brokers before Kafka 4 took them."""
+def _foreign(path: Path) -> None:
+    (path / "t-0" / "abc.snapshot").touch()
+
+
+def _copied(path: Path) -> None:
+    shutil.copytree(path / "t-0", path / f"t-0.{'0' * 32}-future")
+
+
+def _without_a_field(path: Path) -> None:
+    state = path / "__cluster_metadata-0" / "quorum-state"
+    state.write_text(state.read_text().replace('"votedId": -1, ', ""))
+
+
+def _nothing(path: Path) -> None:
+    """The setting is enough."""
+
+
+@pytest.mark.parametrize(
+    ("setting", "damage", "code", "says"),
+    [
+        (("segment.bytes", "1000"), _nothing, "setting-refused", r"segment\.bytes"),
+        (("retention.ms", "1_000"), _nothing, "setting-refused", "Not a number of type LONG"),
+        (("cleanup.policy", "delete,"), _nothing, "setting-refused", "values must not be empty"),
+        (None, _foreign, "foreign-file", "NumberFormatException"),
+        (None, _copied, "future-directory", "Directory not empty"),
+        (None, _without_a_field, "bad-quorum-state", "unable to locate field 'votedId'"),
+    ],
+)
+def test_what_keeps_kafka_from_starting(
+    kafka: KafkaBroker, setting: tuple[str, str] | None, damage: Callable[[Path], None], code: str, says: str
+) -> None:
+    """A topic with small segments, as brokers before Kafka 4 took them, and more."""
     node = Node(FILES, str(kafka.log_dir), now_ms=SystemClock().now_ms())
     assert node.create("t", 1) == ErrorCode.NONE
-    node.broker.metadata.append([config(2, "t", "segment.bytes", "1000")], node.now_ms)
+    if setting is not None:
+        node.broker.metadata.append([config(2, "t", *setting)], node.now_ms)
     node.close()
+    damage(kafka.log_dir)
     report = check(FILES, str(kafka.log_dir), Owner.KAFKA, now_ms=SystemClock().now_ms())
-    assert [finding.code for finding in report.findings] == ["setting-refused"]
-    with pytest.raises(RuntimeError, match=r"segment\.bytes"):
+    assert [finding.code for finding in report.findings] == [code]
+    with pytest.raises(RuntimeError, match="did not start"):
         kafka.start()
+    assert any(re.search(says, line) for line in kafka.said())
