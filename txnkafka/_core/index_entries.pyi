@@ -11,6 +11,7 @@ def index_entries(
     max_timestamp: int,
     max_timestamp_offset: int,
     newest_entry: int,
+    last_entry: int,
 ) -> tuple[bytearray, bytearray, int, int, int]: ...
 def count_not_above(
     entries: Buffer, *, count: int, entry_size: int, value: int, second: bool = False

@@ -24,13 +24,16 @@ def index_entries(
     int64_t max_timestamp,
     int64_t max_timestamp_offset,
     int64_t newest_entry,
+    int64_t last_entry,
 ):
     """Return the new entries in the format of the files, and the state after these batches: (offset index,
     time index, bytes since entry, max timestamp, its offset).
 
     ``bytes_since_entry`` is the size of the log between the last batch with an entry and the first of these,
-    ``newest_entry`` the last timestamp of the time index, -1 when it is empty. Raises OverflowError for a
-    batch whose last offset is below the segment's base or too far above it, also for one without an entry.
+    ``newest_entry`` the last timestamp of the time index and ``last_entry`` the last offset of the offset
+    index, -1 when it is empty. A batch that is there twice gets one entry: offsets of an index increase.
+    Raises OverflowError for a batch whose last offset is below the segment's base or too far above it, also
+    for one without an entry.
     """
     cdef IndexHold _held = batches.hold()
     cdef bytearray offsets = bytearray(batches.count * OFFSET_ENTRY)
@@ -49,7 +52,8 @@ def index_entries(
             raise OverflowError(f"offset {e.last_offset} at {e.position} has no place in an index")
         if e.max_timestamp > max_timestamp:
             max_timestamp, max_timestamp_offset = e.max_timestamp, e.last_offset
-        if bytes_since_entry > interval_bytes:
+        if bytes_since_entry > interval_bytes and e.last_offset > last_entry:
+            last_entry = e.last_offset
             store_i32(o + offset_count * OFFSET_ENTRY, <int>(e.last_offset - base_offset))
             store_i32(o + offset_count * OFFSET_ENTRY + 4, <int>e.position)
             offset_count += 1

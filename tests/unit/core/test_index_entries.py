@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,17 +24,21 @@ def segment(base: int, interval: int) -> LogSegment:
 
 
 @given(
-    st.lists(st.lists(st.tuples(st.integers(1, 5), st.integers(-1, 30)), max_size=6), max_size=5),
+    st.lists(st.lists(st.tuples(st.integers(0, 5), st.integers(-1, 30)), max_size=6), max_size=5),
     st.integers(0, 4 * SIZE),
     st.integers(0, 2**40),
 )
 def test_many_at_once_as_one_by_one(windows: list[list[tuple[int, int]]], interval: int, base: int) -> None:
+    """A count of 0 is the batch before, once more."""
     together, alone = segment(base, interval), segment(base, interval)
     position, offset = 0, base
+    before = data(count=1, base_offset=offset)
     for window in windows:
         log = bytearray()
         for count, timestamp in window:
-            log += data(count=count, timestamp=timestamp, base_offset=offset)
+            if count:
+                before = data(count=count, timestamp=timestamp, base_offset=offset)
+            log += before
             offset += count
         batches = scan(log, position=position)
         together.note_all(batches)
@@ -43,6 +49,8 @@ def test_many_at_once_as_one_by_one(windows: list[list[tuple[int, int]]], interv
         assert getattr(together, name) == getattr(alone, name), name
     assert together.offset_index.content == alone.offset_index.content
     assert together.time_index.content == alone.time_index.content
+    offsets = [entry for entry, _ in struct.iter_unpack(">ii", together.offset_index.content)]
+    assert offsets == sorted(set(offsets))
 
 
 def test_an_offset_that_does_not_fit_is_refused() -> None:
@@ -56,4 +64,5 @@ def test_an_offset_that_does_not_fit_is_refused() -> None:
             max_timestamp=-1,
             max_timestamp_offset=0,
             newest_entry=-1,
+            last_entry=-1,
         )

@@ -115,7 +115,8 @@ class LogSegment:
             self.rolling_timestamp = max_timestamp
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
-        if self.bytes_since_entry > self.config.index_interval_bytes:
+        is_due = self.bytes_since_entry > self.config.index_interval_bytes
+        if is_due and last_offset > self._last_entry():
             self.offset_index.append(last_offset - self.base_offset, position)
             self._add_time_entry()
             self.bytes_since_entry = 0
@@ -138,12 +139,17 @@ class LogSegment:
                 max_timestamp=self.max_timestamp,
                 max_timestamp_offset=self.max_timestamp_offset,
                 newest_entry=self._newest_time_entry(),
+                last_entry=self._last_entry(),
             )
         except OverflowError as error:
             raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
         self.offset_index.extend(grown[0])
         self.time_index.extend(grown[1])
         self.bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
+
+    def _last_entry(self) -> int:
+        last = self.offset_index.last()
+        return -1 if last is None else self.base_offset + last[0]
 
     def _newest_time_entry(self) -> int:
         last = self.time_index.last()
