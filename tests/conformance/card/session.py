@@ -27,6 +27,7 @@ from tests.unit.server.client_commands import Client, ClientError
 __all__ = ["Session"]
 
 SECONDS = 30.0
+UNKNOWN = "UNKNOWNTOPICORPARTITION"  # each library writes it in its own way
 
 
 class Session:
@@ -143,8 +144,16 @@ class Session:
 
     @staticmethod
     def until(question: Callable[[], str], wanted: str) -> str:
-        """The answer, which may take a moment: a commit is answered before everyone sees it."""
+        """The answer, which may take a moment: a commit is answered before everyone sees it, and Kafka's
+        controller answers before its broker knows of a topic. Raises ClientError."""
         deadline = time.monotonic() + SECONDS
-        while (found := question()) != wanted and time.monotonic() < deadline:
+        while True:
+            is_over = time.monotonic() >= deadline
+            try:
+                found = question()
+                if found == wanted or is_over:
+                    return found
+            except ClientError as error:
+                if is_over or not error.name.replace("_", "").upper().startswith(UNKNOWN):
+                    raise
             time.sleep(0.05)
-        return found
