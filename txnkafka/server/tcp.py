@@ -153,8 +153,9 @@ class Server:
 
     def _on_turn(self) -> None:
         while self._answered:
-            connection, _ = self._answered.popitem()
-            connection.serve()
+            answered, self._answered = self._answered, {}
+            for connection in answered:  # in the order of their answers
+                connection.serve()
         if self.is_stopping and not self._drained.done() and self._is_drained():
             self.host.stop()  # the close does a flush that no client waits for
             self._drained.set_result(None)
