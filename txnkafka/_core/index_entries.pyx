@@ -26,14 +26,13 @@ def index_entries(
     int64_t newest_entry,
     int64_t last_entry,
 ):
-    """Return the new entries in the format of the files, and the state after these batches: (offset index,
-    time index, bytes since entry, max timestamp, its offset).
+    """Return the new entries as they are stored, and the state after these batches: (offset index, time index,
+    bytes since entry, max timestamp, its offset).
 
-    ``bytes_since_entry`` is the size of the log between the last batch with an entry and the first of these,
-    ``newest_entry`` the last timestamp of the time index and ``last_entry`` the last offset of the offset
-    index, -1 when it is empty. A batch that is there twice gets one entry: offsets of an index increase.
-    Raises OverflowError for a batch whose last offset is below the segment's base or too far above it, also
-    for one without an entry.
+    ``bytes_since_entry`` counts from the last batch with an entry to the first of these, ``newest_entry`` is
+    the last timestamp of the time index, -1 when it is empty, ``last_entry`` the last offset of the offset
+    index: a batch that is there twice has one entry. Raises OverflowError for a batch whose last offset is
+    below the segment's base or too far above it, also for one without an entry.
     """
     cdef IndexHold _held = batches.hold()
     cdef bytearray offsets = bytearray(batches.count * OFFSET_ENTRY)
@@ -44,11 +43,8 @@ def index_entries(
     cdef Py_ssize_t i, offset_count = 0, time_count = 0
     for i in range(batches.count):
         e = &batches.entries[i]
-        if (
-            e.last_offset < base_offset
-            or e.last_offset - base_offset > INT32_MAX      # no overflow: no base is negative
-            or e.position > INT32_MAX
-        ):
+        # no overflow: no base is negative
+        if e.last_offset < base_offset or e.last_offset - base_offset > INT32_MAX or e.position > INT32_MAX:
             raise OverflowError(f"offset {e.last_offset} at {e.position} has no place in an index")
         if e.max_timestamp > max_timestamp:
             max_timestamp, max_timestamp_offset = e.max_timestamp, e.last_offset

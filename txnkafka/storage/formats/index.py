@@ -153,6 +153,13 @@ class _SparseIndex:
         """The newest entry as stored."""
         return self._slot(self._count - 1) if self._count else None
 
+    @property
+    def last_key(self) -> int:
+        """The offset or the timestamp of the newest entry as stored, by which entries are sorted; -1 without
+        one."""
+        last = self.last()
+        return -1 if last is None else last[0]
+
     def keep(self, count: int) -> None:
         """Remove all entries but the first ``count``."""
         content = self._owned()

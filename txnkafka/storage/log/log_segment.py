@@ -116,8 +116,9 @@ class LogSegment:
         if max_timestamp > self.max_timestamp:
             self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
         is_due = self.bytes_since_entry > self.config.index_interval_bytes
-        if is_due and last_offset > self._last_entry():
-            self.offset_index.append(last_offset - self.base_offset, position)
+        relative = last_offset - self.base_offset
+        if is_due and relative > self.offset_index.last_key:
+            self.offset_index.append(relative, position)
             self._add_time_entry()
             self.bytes_since_entry = 0
         self.bytes_since_entry += size
@@ -138,8 +139,8 @@ class LogSegment:
                 bytes_since_entry=self.bytes_since_entry,
                 max_timestamp=self.max_timestamp,
                 max_timestamp_offset=self.max_timestamp_offset,
-                newest_entry=self._newest_time_entry(),
-                last_entry=self._last_entry(),
+                newest_entry=self.time_index.last_key,
+                last_entry=self.base_offset + self.offset_index.last_key,
             )
         except OverflowError as error:
             raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
@@ -147,16 +148,8 @@ class LogSegment:
         self.time_index.extend(grown[1])
         self.bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
 
-    def _last_entry(self) -> int:
-        last = self.offset_index.last()
-        return -1 if last is None else self.base_offset + last[0]
-
-    def _newest_time_entry(self) -> int:
-        last = self.time_index.last()
-        return NO_TIMESTAMP if last is None else last[0]
-
     def _add_time_entry(self) -> None:
-        if self.max_timestamp > self._newest_time_entry():
+        if self.max_timestamp > self.time_index.last_key:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
 
     def fits(self, last_offset: int) -> bool:
