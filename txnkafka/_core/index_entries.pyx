@@ -26,8 +26,8 @@ def index_entries(
     int64_t newest_entry,
     int64_t last_entry,
 ):
-    """Return the new entries as they are stored, and the state after these batches: (offset index, time index,
-    bytes since entry, max timestamp, its offset).
+    """Return the new entries as stored, and the state after these batches: (offset index, time index, bytes
+    since entry, max timestamp, its offset).
 
     ``bytes_since_entry`` counts from the last batch with an entry to the first of these, ``newest_entry`` is
     the last timestamp of the time index, -1 when it is empty, ``last_entry`` the last offset of the offset
