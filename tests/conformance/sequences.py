@@ -7,7 +7,8 @@ import struct
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tests.conformance.twins import Answer, Twins
+from tests.conformance.append_answer import Answer
+from tests.conformance.twins import Twins
 from txnkafka._core.crc32c import crc32c
 from txnkafka._core.encode import end_txn_marker, set_max_timestamp
 from txnkafka.record.builder import build_batch

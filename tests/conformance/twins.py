@@ -5,6 +5,7 @@ What differs by design stands in DIVERGENCES.md; it is the only thing that is pu
 - a batch that is refused by its producer's state, or is a duplicate: Kafka has noted the leader epoch and
   rolled the segment by then; ours follows with ``_follow_refusal``;
 - a duplicate that Kafka does not remember any more: ours finds it in the log;
+- a duplicate of a batch in a transaction that has ended: ours refuses it;
 - a cut inside a batch: Kafka leaves a gap, ours none, so it is moved to the batch's beginning;
 - after a cut Kafka forgets verifications of producers whose batches it replays;
 - snapshots at or below the log start, which Kafka removes; the order of a snapshot's entries, which is that
@@ -24,8 +25,9 @@ import base64
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from tests.conformance.append_answer import Answer, answer_of, repeats_ended
 from tests.conformance.kafka_log import KafkaLog
 from tests.conformance.log_files import differences
 from txnkafka import TopicPartition
@@ -41,7 +43,7 @@ from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import delete_old_segments
 
-__all__ = ["START_MS", "Answer", "Twins"]
+__all__ = ["START_MS", "Twins"]
 
 PARTITION = TopicPartition("twin", 0)
 TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
@@ -49,15 +51,6 @@ START_MS = 1_700_000_000_000
 FORGOTTEN = {45, 48}  # what Kafka says to a batch that it would have found before the restart
 OF_PRODUCERS = {45, 47, 48, 52}  # what is told when Kafka has rolled already
 NOT_FROM_KAFKA = {"max_idle_producers"}
-
-
-class Answer(NamedTuple):
-    """What an append is answered with; offsets are -1 when it was refused."""
-
-    code: int
-    first_offset: int = -1
-    last_offset: int = -1
-    log_append_time: int = -1
 
 
 class Twins:
@@ -118,12 +111,15 @@ class Twins:
             version=transaction_version,
             guard=guards[0],
         )
-        theirs = _answer_of(self.theirs)
+        theirs = answer_of(self.theirs)
         ours = self._append_ours(batch, origin, leader_epoch, transaction_version, guards[1])
         is_written = self.theirs["end"] > before["end"]
         if ours.code == 0 and theirs.code in FORGOTTEN:
             # found in the log, below what Kafka remembers
             assert ours[:3] == self._appended[_identity(batch)][:3]
+        elif not is_written and theirs.code == 0 and ours.code in FORGOTTEN:
+            producer = self.ours.producers.entry(int.from_bytes(batch[43:51]))
+            assert repeats_ended(batch[22], producer, theirs.first_offset), (ours, theirs)
         elif not is_written and self._was_reloaded:
             # after a restart Kafka takes the time of the producer's last batch for it
             assert ours[:3] == theirs[:3], self.theirs
@@ -392,9 +388,3 @@ def _code(action: Callable[[], object]) -> int:
     except KafkaError as error:
         return error.code
     return 0
-
-
-def _answer_of(found: Mapping[str, Any]) -> Answer:
-    if found["code"]:
-        return Answer(found["code"])
-    return Answer(0, found["first"], found["last"], found["time"])

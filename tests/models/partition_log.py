@@ -164,7 +164,7 @@ class PartitionLogModel:
         for known in entry.batches[-WINDOW:]:
             if (known.sequence, known.last_sequence, known.epoch) == (
                 batch.sequence, batch.last_sequence, batch.epoch,
-            ):  # fmt: skip
+            ) and (not batch.transactional or 0 <= entry.first_offset <= known.base_offset):  # fmt: skip
                 return known
         if batch.epoch < entry.epoch:
             return 47

@@ -4,8 +4,9 @@ org.apache.kafka.storage.internals.log: ProducerStateManager, ProducerAppendInfo
 UnifiedLog.analyzeAndValidateProducerState. ``check`` is what a leader checks before an append, ``update``
 what the append or a replay changes. ``write_snapshot`` is ProducerStateManager.writeSnapshot.
 
-One rule is txnkafka's own: a transactional batch that the cleaner emptied opens no transaction; its marker,
-or that of the data after it, completes one that began with it.
+Two rules are txnkafka's own. A transactional batch that the cleaner emptied opens no transaction; its marker,
+or that of the data after it, completes one that began with it. And a transactional batch repeats only batches
+of the transaction that is open.
 """
 
 from __future__ import annotations
@@ -63,6 +64,15 @@ class _Entry:
     current_txn_first_offset: int = -1
     emptied_first_offset: int = -1
 
+    def same_as(self, batch: BatchHeader) -> CachedBatch | None:
+        """Return the batch with this epoch, these sequences and this size."""
+        if self.producer_epoch == batch.producer_epoch and batch.base_sequence >= 0:
+            for cached in self.batches:
+                same_size = cached.offset_delta == batch.last_offset - batch.base_offset
+                if same_size and cached.last_sequence == last_sequence_of(batch):
+                    return cached
+        return None
+
     def set_epoch(self, producer_epoch: int) -> None:
         if producer_epoch != self.producer_epoch:
             self.batches.clear()
@@ -84,11 +94,10 @@ class ProducerStateManager:
         known = self.entries.get(batch.producer_id)
         entry = known or _Entry(-1)
         same_epoch = entry.producer_epoch == batch.producer_epoch
-        if request.origin == CLIENT and same_epoch and batch.base_sequence >= 0:
-            for cached in entry.batches:
-                same_size = cached.offset_delta == batch.last_offset - batch.base_offset
-                if same_size and cached.last_sequence == last_sequence_of(batch):
-                    return cached
+        if request.origin == CLIENT and (cached := entry.same_as(batch)):
+            is_open = 0 <= entry.current_txn_first_offset <= cached.last_offset
+            if is_open or not batch.attributes & TRANSACTIONAL:
+                return cached
         in_transaction = same_epoch and entry.current_txn_first_offset != -1
         if batch.attributes & TRANSACTIONAL and request.origin != REPLICATION and not in_transaction:
             if known and batch.producer_epoch < known.producer_epoch:
@@ -130,6 +139,8 @@ class ProducerStateManager:
             return True
         if entry.producer_epoch != batch.producer_epoch:
             return sequence == 0
+        if entry.same_as(batch):
+            return False
         last = entry.batches[-1].last_sequence if entry.batches else -1
         return sequence == increment(last, 1)
 

@@ -91,6 +91,12 @@ def _is_marker_with_later_epoch(ours: Any, kafka: Any) -> bool:
     return ours.startswith("20") and epochs[0] == 0 and epochs[1] in _EPOCHS_AFTER_RESTARTS
 
 
+def _is_refused_duplicate(request: Request, ours: Any, kafka: Any) -> bool:
+    """Whether ours refuses a transactional batch, and Kafka answers with an offset."""
+    is_refusal = ours == _OUT_OF_ORDER and kafka == MISSING
+    return "'transactional': True" in str(request) and (is_refusal or ours in (-1, MISSING))
+
+
 def _configs(request: Request) -> dict[str, Any]:
     """The configs of topics that are to be created."""
     topics = request.fields["topics"]
@@ -116,6 +122,13 @@ ALLOWED: Final = (
         "ApiVersions",
         r"api_keys\.\d+",
         lambda request, ours, kafka: ours == MISSING,
+    ),
+    Rule(
+        "ended transaction",
+        "no batch repeats one of a transaction that has ended: librdkafka uses sequences again",
+        "Produce",
+        r"responses\..*\.(error_code|base_offset|log_append_time_ms)",
+        _is_refused_duplicate,
     ),
     Rule(
         "features epoch",

@@ -8,7 +8,7 @@ from txnkafka._core.batch_header cimport (
     CONTROL_ABORT,
     CONTROL_COMMIT,
 )
-from txnkafka._core.producer_table cimport find_batch, known_batch, newest_batch, producer
+from txnkafka._core.producer_table cimport find_batch, known_at, known_batch, newest_batch, producer
 from txnkafka._core.validate cimport FROM_CLIENT, FROM_REPLICATION
 
 cdef enum:
@@ -24,6 +24,7 @@ cdef enum Verdict:
     BEHIND_PENDING
     LATE_IN_EPOCH
     OUT_OF_ORDER
+    REUSED_SEQUENCE
     PLAIN_IN_TRANSACTION
     NO_MARKER
     NO_VERSION
@@ -80,11 +81,23 @@ cdef inline int32_t first_sequence_of(const known_batch batch) noexcept nogil:
     return <int32_t>((<int64_t>batch.last_sequence - batch.offset_delta) & INT32_MAX)
 
 
-cdef inline int find_duplicate(const producer* p, const BatchEntry* e) noexcept nogil:
-    """Return the number of the known batch that this one repeats, or -1."""
+cdef inline int find_same(const producer* p, const BatchEntry* e) noexcept nogil:
+    """Return the number of the known batch with this epoch, these sequences and this size, or -1."""
     if p.epoch != e.producer_epoch or e.base_sequence < 0:
         return -1
     return find_batch(p, last_sequence_of(e), <int32_t>(e.last_offset - e.base_offset))
+
+
+cdef inline int find_duplicate(const producer* p, const BatchEntry* e) noexcept nogil:
+    """Return the number of the known batch that this one repeats, or -1. In a transaction it repeats batches
+    of this transaction only: an ended one has none whose answer is still waited for, and librdkafka gives
+    the sequences of messages that it gave up when it aborted to new messages."""
+    cdef int same = find_same(p, e)
+    if same < 0 or not e.attributes & ATTRIBUTE_TRANSACTIONAL:
+        return same
+    if p.txn_first_offset < 0 or known_at(p, <unsigned int>same).last_offset < p.txn_first_offset:
+        return -1
+    return same
 
 
 cdef inline Verdict judge_sequence(producer* p, const BatchEntry* e, const Request* r) noexcept nogil:
@@ -98,6 +111,8 @@ cdef inline Verdict judge_sequence(producer* p, const BatchEntry* e, const Reque
         return FINE
     if e.producer_epoch != p.epoch:
         return LATE_IN_EPOCH if e.base_sequence != 0 else FINE
+    if find_same(p, e) >= 0:        # and it is no duplicate
+        return REUSED_SEQUENCE
     if p.known:
         last_sequence = newest_batch(p).last_sequence
     if e.base_sequence == <int64_t>last_sequence + 1 or (e.base_sequence == 0 and last_sequence == INT32_MAX):

@@ -17,6 +17,7 @@ CODES = (
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
+    ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
     ErrorCode.INVALID_TXN_STATE,
     ErrorCode.INVALID_RECORD,
     ErrorCode.UNKNOWN_SERVER_ERROR,
@@ -34,6 +35,7 @@ _TEXTS = (
     "sequence {sequence} comes while a smaller one is still being verified",
     "sequence {sequence} comes first in epoch {epoch}, where 0 is next",
     "sequence {sequence} comes after {last_sequence}",
+    "sequence {sequence} is that of a batch in a transaction that has ended, {last_sequence} was the last",
     "the batch is not transactional, but a transaction is open from offset {txn_first_offset} on",
     "the control batch is no readable end marker",
     "a marker needs the transaction version of its request",
@@ -132,12 +134,16 @@ cdef object state_entry(producer* p):
 cdef int64_t older_may_match(producer* p, const BatchEntry* e) noexcept:
     """Return the offset below which the log may contain a duplicate of a batch, or -1. There may be one if
     the batch has the producer's epoch and a sequence below the known ones, and the producer may have written
-    more batches than a snapshot contains."""
+    more batches than a snapshot contains, in a transaction that is still open."""
     cdef known_batch oldest
+    cdef int64_t first_offset
     if p == NULL or not p.partial or e.producer_epoch != p.epoch or e.base_sequence < 0:
         return -1
     oldest = known_at(p, 0)
     # Sequences wrap; the half circle below the last one is older.
     if ((<int64_t>first_sequence_of(oldest) - last_sequence_of(e) - 1) & INT32_MAX) >= INT32_MAX // 2:
         return -1
-    return oldest.last_offset - oldest.offset_delta
+    first_offset = oldest.last_offset - oldest.offset_delta
+    if e.attributes & ATTRIBUTE_TRANSACTIONAL and not 0 <= p.txn_first_offset < first_offset:
+        return -1
+    return first_offset

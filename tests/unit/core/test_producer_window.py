@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from tests.models.builder import Batch, PlainRecord, control_batch
-from tests.models.headers import ABORT, encode
+from tests.models.headers import ABORT, COMMIT, encode
 from tests.unit.core.producers import TIME, Partition
 from txnkafka._core.producer_table import CLIENT, COORDINATOR, REPLICATION, ProducerTable
 from txnkafka._core.scan import scan
@@ -48,6 +48,41 @@ def test_a_duplicate_dies_with_its_epoch(partition: Partition) -> None:
     partition.end(ABORT, epoch=1, version=2)
     assert partition.check(first).code == INVALID_EPOCH
     assert not partition.check(first._replace(producer_epoch=1)).is_duplicate
+
+
+@pytest.mark.parametrize("kind", [ABORT, COMMIT])
+@pytest.mark.parametrize("is_reloaded", [False, True])
+def test_a_duplicate_dies_with_its_transaction(partition: Partition, kind: int, is_reloaded: bool) -> None:
+    """With transaction version 1 the epoch stays. When librdkafka aborts, it purges messages that wait for
+    their retry, and gives their sequences to the next ones."""
+    partition.append(partition.txn(0))
+    partition.append(partition.txn(1))
+    partition.end(kind)
+    if is_reloaded:
+        partition.reload()
+    for sequence in (0, 1):
+        again = partition.check(partition.txn(sequence))
+        assert (again.is_duplicate, again.code, again.search_below) == (False, OUT_OF_ORDER, -1)
+    said = "sequence 1 is that of a batch in a transaction that has ended, 1 was the last"
+    assert again.text == f"producer 1: {said}"
+    assert partition.check(partition.txn(1), verified=False).code == INVALID_TXN_STATE
+    partition.append(following := partition.txn(2))
+    assert partition.check(following).is_duplicate
+    assert partition.check(partition.txn(1)).code == OUT_OF_ORDER
+    assert partition.check(partition.data(1)).is_duplicate, "plain data"
+
+
+def test_a_duplicate_of_an_open_transaction_is_known_after_a_restart(partition: Partition) -> None:
+    partition.append(partition.txn(0))
+    partition.end()
+    for sequence in (1, 2, 3):
+        partition.append(partition.txn(sequence))
+    partition.reload()
+    assert partition.check(partition.txn(3)).is_duplicate
+    assert partition.check(partition.txn(2)).search_below == 4
+    partition.table.remember_older(scan(partition.log), 1)
+    assert partition.check(partition.txn(1)).is_duplicate
+    assert partition.check(partition.txn(0)).code == OUT_OF_ORDER
 
 
 def test_a_duplicate_is_known_after_a_restart(partition: Partition) -> None:
