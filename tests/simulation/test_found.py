@@ -24,6 +24,10 @@ FOUND: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "crash in a crash": (
         (12, 17), {"faults": ("power cut",), "cut_recovery": 0.5, "segment_bytes": 700, **SLOW_DISK, **LATE},
     ),
+    "sequences of purged batches": (
+        (0, 14, 18),
+        {"purge": 0.9, "lose_answer": 0.08, "think_us": 500, "producers": 4, "transaction_timeout_ms": 3_000},
+    ),
     "next transaction": (
         (15,), {"faults": ("power cut", "clock ahead"), "start_epoch": 32_764, **SLOW_DISK},
     ),

@@ -32,7 +32,7 @@ ORDINARY = replace(
     retention_bytes=-1, transaction_timeout_ms=300, transactional_id_expiration_ms=604_800_000,
     forgets_producers=False, copiers=0, group_consumers=0, offset_keepers=0, session_timeout_ms=300,
     rebalance_timeout_ms=100, initial_rebalance_delay_ms=0, forgets_offsets=False,
-    copier_protocols=("classic",), reader_protocols=("classic",), assignment_interval_ms=0,
+    copier_protocols=("classic",), reader_protocols=("classic",), assignment_interval_ms=0, purge=0.0,
 )  # fmt: skip
 
 

@@ -98,6 +98,7 @@ _ACTIONS: Final = (
     "producer fenced",
     "producer id rotated",
     "read in a transaction",
+    "sequence given up",
     "sequence wrapped",
     "start",
     "static consumer came back",

@@ -42,6 +42,7 @@ class Producer(Client):
 
     transactional_id: str | None = None
     version = 13  # of Produce
+    can_be_late = True  # a copy of a request may arrive after the next ones
 
     def __init__(self, world: World, name: str, random: Random, topics: Sequence[Topic]) -> None:
         self.producer_id = self.producer_epoch = -1
@@ -90,11 +91,15 @@ class Producer(Client):
             requests, sent = self._requests(left)
             answers = yield requests
             left, failure = self._judge(sent, answers, requests)
-            if failure != ErrorCode.NONE or not left:
+            if failure != ErrorCode.NONE or not left or self.gives_up(left, requests):
                 return failure
             yield self.random.randrange(BACKOFF_US // 2, BACKOFF_US * 2)
         self.world.gave_up += 1
         return ErrorCode.REQUEST_TIMED_OUT
+
+    def gives_up(self, left: list[Outgoing], requests: list[Request]) -> bool:
+        """Whether batches are not sent again that have no answer, of the last of these requests."""
+        return False
 
     def _requests(self, left: list[Outgoing]) -> tuple[list[Request], list[list[Outgoing]]]:
         """Requests with one batch at most of each partition, in the order of the batches."""
@@ -115,7 +120,7 @@ class Producer(Client):
         def perform(broker: Any, reply: Any, now_ms: int) -> None:
             broker.produce(request, reply, now_ms=now_ms)
 
-        return Request("Produce", perform)
+        return Request("Produce", perform, can_be_late=self.can_be_late)
 
     def _judge(
         self, sent: list[list[Outgoing]], answers: list[Any], requests: list[Request]

@@ -167,11 +167,12 @@ def _check_files(node: SimulatedNode, history: History, states: list[str], swarm
 
 
 def directory_of(node: SimulatedNode) -> dict[str, dict[str, bytes]]:
-    """The files of each partition directory, by name."""
+    """The files of each partition directory, by name. Those of deleted topics were released as they were,
+    without what a stop or a start completes: they are left out."""
     files = node.files
     found = {}
     for entry in files.list(PATH):
-        if entry.is_directory and not entry.name.endswith("-delete"):
+        if entry.is_directory and not entry.name.endswith(("-delete", "-stray")):
             path = files.join(PATH, entry.name)
             found[entry.name] = {
                 each.name: files.read(files.join(path, each.name), 1 << 30) for each in files.list(path)

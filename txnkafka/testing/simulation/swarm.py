@@ -68,6 +68,7 @@ class Swarm:
     copier_protocols: tuple[str, ...]
     reader_protocols: tuple[str, ...]
     assignment_interval_ms: int
+    purge: float
 
     @property
     def has_groups(self) -> bool:
@@ -117,4 +118,5 @@ class Swarm:
             copier_protocols=random.choice(_PROTOCOLS),
             reader_protocols=random.choice(_PROTOCOLS),
             assignment_interval_ms=random.choice((0, 50, 1_000)),
+            purge=random.choice((0.0, 0.0, 0.5)),
         )

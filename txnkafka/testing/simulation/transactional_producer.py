@@ -2,8 +2,10 @@
 
 After an error that aborts, it aborts; after one that is fatal, its process ends, and another one begins
 with the same transactional id. A process that was replaced goes on until an answer says that it is fenced.
+Some clients of version 1 abort as librdkafka does: they give batches up that the broker may have written,
+and their sequences to the next ones.
 
-Source: ``TransactionManager``, ``Sender``; KIP-360, KIP-890.
+Source: ``TransactionManager``, ``Sender``; KIP-360, KIP-890; ``rd_kafka_toppar_purge_queues``.
 """
 
 from __future__ import annotations
@@ -51,6 +53,9 @@ class TransactionalProducer(Producer):
         self.transactional_id: str = transactional_id
         self.is_version_1 = is_version_1
         self.version = 11 if is_version_1 else 13
+        self._purge = world.swarm.purge if is_version_1 else 0.0
+        self._has_purged = False  # in the transaction under way
+        self.can_be_late = not self._purge  # no broker could tell the late batch from that with its sequences
         self.is_replaced = False
         self.transactions = 0
         self._starts = 0
@@ -130,11 +135,11 @@ class TransactionalProducer(Producer):
         )
         world.counts["transaction begun"] += 1
         self._added.clear()
-        self._is_begun = False
+        self._is_begun = self._has_purged = False
         error = ErrorCode.NONE
         for _ in range(random.choice((0, 1, 1, 1, 2, 3))):
             error = yield from self._send(transaction)
-            if error != ErrorCode.NONE:
+            if error != ErrorCode.NONE or self._has_purged:
                 break
             if random.random() < 0.1:
                 yield from self._read(transaction)
@@ -150,7 +155,7 @@ class TransactionalProducer(Producer):
         if random.random() < 0.004 and not world.is_calm:
             world.counts["overslept in a transaction"] += 1
             yield world.swarm.transaction_timeout_ms * 1_500
-        is_commit = error == ErrorCode.NONE and random.random() < 0.75
+        is_commit = error == ErrorCode.NONE and not self._has_purged and random.random() < 0.75
         return (yield from self._end(transaction, is_commit, had_error=error != ErrorCode.NONE))
 
     def _send(self, transaction: Transaction) -> Steps:
@@ -170,6 +175,16 @@ class TransactionalProducer(Producer):
             for _ in range(self.random.choice((1, 1, 1, 2, 4))):
                 outgoing.append(self.batch(partition, transaction.number))
         return (yield from self.produce(outgoing))
+
+    def gives_up(self, left: list[Outgoing], requests: list[Request]) -> bool:
+        """Batches that wait for their retry are purged, when the broker has nothing more to do with them."""
+        if self.random.random() >= self._purge or not all(each.is_answered for each in requests):
+            return False
+        for batch in reversed(left):
+            self.sequences[batch.partition] = batch.sequence
+        self.world.counts["sequence given up"] += len(left)
+        self._has_purged = True
+        return True
 
     def _add(self, partitions: list[TopicPartition]) -> Steps:
         new = [partition for partition in partitions if partition not in self._added]
