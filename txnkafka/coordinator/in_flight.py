@@ -17,6 +17,7 @@ from txnkafka.coordinator.txn_events import (
     Answer,
     Event,
     Reply,
+    Result,
     TransactionRecord,
     Transition,
 )
@@ -31,7 +32,8 @@ NEVER: Final = 2**63 - 1
 @dataclass(frozen=True, slots=True, eq=False)
 class Request:
     """An event and the callback for its answer, None for the coordinator's own events. A request parked
-    longer than ``until_ms`` is refused. ``on_append`` is called when its record was appended."""
+    longer than ``until_ms`` is refused. ``on_append`` is called when a record with what it asks for was
+    appended, by this request or the one before."""
 
     event: Event
     reply: Reply | None
@@ -78,6 +80,16 @@ class InFlight:
         """The last record of the id that is in flight."""
         flights = self._by_id.get(transactional_id)
         return flights[-1].record if flights else None
+
+    def append_beside(self, request: Request, result: Result) -> None:
+        """Let a leader append the data of partitions that the newest record, which is in flight, has already:
+        later batches of the producer find its transaction open there, and would be appended before these. Not
+        in a transaction before which the markers had the epoch of its data; see ``may_build_on``."""
+        newest = self.newest(request.event.transactional_id)
+        if request.on_append is None or not isinstance(result, Transition):
+            return
+        if newest and newest.metadata and newest.metadata.client_transaction_version >= 2:
+            request.on_append()
 
     def land(self, ticket: int) -> list[Flight]:
         """The flights of a ticket, which end here; without those that were dropped."""

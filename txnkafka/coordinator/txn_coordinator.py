@@ -155,10 +155,9 @@ class TransactionCoordinator:
     def handle(
         self, event: Event, reply: Reply, now_ms: int, on_append: Callable[[], None] | None = None
     ) -> None:
-        """A request; ``reply`` is called once, now or later. ``on_append`` is called before that, when a
-        record was appended: the leader of a partition that joins a transaction may then append the data, so
-        that both share a flush. It acknowledges data of the transaction there when both are durable; when
-        ``reply`` brings an error, it writes an ABORT marker with the next epoch behind it."""
+        """A request; ``reply`` is called once. ``on_append`` is called before, perhaps twice, when its record
+        was appended: the leader of a partition that joins may append the data, and acknowledges it when both
+        are durable; when ``reply`` brings an error, it writes an ABORT marker with the next epoch behind."""
         until = self._ticks.at(now_ms) + self.config.max_parked_ms
         request = Request(event, reply, until, on_append)
         if event.transactional_id in self._parked or not self._run(request, now_ms):
@@ -184,6 +183,7 @@ class TransactionCoordinator:
         if isinstance(result, Transition) and result.record is not None:
             return self._append(request, result, result.record, now_ms)
         if newest is not None or isinstance(result, Parked):
+            self._in_flight.append_beside(request, result)
             return False
         request.answer(answer_of(result))
         return True

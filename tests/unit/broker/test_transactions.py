@@ -73,6 +73,42 @@ def test_the_end_of_a_transaction_becomes_durable_with_what_follows_or_soon() ->
     assert broker.transactions.describe("x").state == "CompleteCommit"
 
 
+def test_batches_that_wait_for_the_end_of_a_transaction_are_not_overtaken() -> None:
+    """Clients have several requests under way on a connection; what waits is appended in their order."""
+    node = Node()
+    node.create()
+    producer, broker, now_ms = Producer(node), node.broker, node.now_ms
+    assert producer.send(b"a") == [NONE]
+    ended: list[Answer] = []
+    broker.transactions.end_txn(
+        "x", producer.identity.producer_id, producer.identity.producer_epoch, True, ended.append,
+        now_ms=now_ms, client_transaction_version=2,
+    )  # fmt: skip
+
+    def flush() -> None:
+        flushing = broker.begin_flush()
+        assert flushing is not None
+        broker.finish_flush(flushing, flushing.run(), now_ms=now_ms)
+
+    flush()
+    producer.identity, producer.sequences = ended[0], {}  # answered, the markers are not durable
+    results: list[Any] = []
+
+    def send(value: bytes) -> None:
+        request = ProduceRequest({T0: producer.batch(0, value)}, transactional_id="x")
+        broker.produce(request, results.append, now_ms=now_ms)
+
+    send(b"0")
+    send(b"1")
+    flush()  # the next transaction begins, and its record is not durable
+    send(b"2")
+    send(b"3")
+    node.settle()
+    assert [result[T0].error for result in results] == [NONE] * 4
+    assert producer.end() == NONE
+    assert node.values() == [b"a", b"0", b"1", b"2", b"3"]
+
+
 def test_a_second_instance_fences_the_first() -> None:
     node = Node()
     node.create()
