@@ -28,6 +28,7 @@ __all__ = ["GROUPINGS", "Figures", "Stats"]
 
 GROUPINGS = ("topic", "partition", "producer")
 ENDED = ("committed", "aborted")
+PIECE = 1 << 16  # batches counted at once: some hundred bytes each
 
 
 class Figures:
@@ -48,6 +49,10 @@ class Figures:
 
     def add_batches(self, index: BatchIndex, chosen: NDArray[Any]) -> None:
         """Count the batches with these numbers."""
+        for begin in range(0, len(chosen), PIECE):
+            self._add_piece(index, chosen[begin : begin + PIECE])
+
+    def _add_piece(self, index: BatchIndex, chosen: NDArray[Any]) -> None:
         import numpy as np
 
         attributes = np.asarray(index.attributes)[chosen]
