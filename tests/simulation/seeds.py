@@ -13,8 +13,8 @@ __all__ = ["findings"]
 
 
 def findings(swarm: Swarm, *, events: int) -> str:
-    """Return the findings of the first seed that has any, a line each; nothing if twelve seeds have none."""
-    for seed in range(12):
+    """Return the findings of the first seed that has any, a line each; nothing if 24 seeds have none."""
+    for seed in range(24):
         found = simulate(seed, events, swarm).findings
         if found:
             return "\n".join(found)

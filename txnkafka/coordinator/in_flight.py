@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from txnkafka.coordinator.txn_events import (
@@ -33,7 +33,7 @@ NEVER: Final = 2**63 - 1
 class Request:
     """An event and the callback for its answer, None for the coordinator's own events. A request parked
     longer than ``until_ms`` is refused. ``on_append`` is called when a record with what it asks for was
-    appended, by this request or the one before."""
+    appended, for this request or one before."""
 
     event: Event
     reply: Reply | None
@@ -48,11 +48,18 @@ class Request:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flight:
-    """A record in flight, and what happens when it is durable."""
+    """A record in flight, and what happens when it is durable. ``followers`` are answered after the request
+    that has made it."""
 
     record: TransactionRecord
     result: Transition
     request: Request
+    followers: list[Request] = field(default_factory=list)
+
+    def answer_followers(self, answer: Answer) -> None:
+        """What became of the record."""
+        for request in self.followers:
+            request.answer(answer)
 
 
 class InFlight:
@@ -81,15 +88,20 @@ class InFlight:
         flights = self._by_id.get(transactional_id)
         return flights[-1].record if flights else None
 
-    def append_beside(self, request: Request, result: Result) -> None:
-        """Let a leader append the data of partitions that the newest record, which is in flight, has already:
-        later batches of the producer find its transaction open there, and would be appended before these. Not
-        in a transaction before which the markers had the epoch of its data; see ``may_build_on``."""
-        newest = self.newest(request.event.transactional_id)
-        if request.on_append is None or not isinstance(result, Transition):
-            return
-        if newest and newest.metadata and newest.metadata.client_transaction_version >= 2:
-            request.on_append()
+    def follow(self, request: Request, result: Result) -> bool:
+        """Whether a request needs no record but the newest one, which is in flight, and is answered with it.
+        The leader of its partitions may append the data at once: later batches of the producer find its
+        transaction open there, and would be appended before these. Not in a transaction before which the
+        markers had the epoch of its data; see ``may_build_on``."""
+        flights = self._by_id.get(request.event.transactional_id)
+        if not flights or request.on_append is None or not isinstance(result, Transition):
+            return False
+        metadata = flights[-1].record.metadata
+        if metadata is None or metadata.client_transaction_version < 2:
+            return False
+        flights[-1].followers.append(request)
+        request.on_append()
+        return True
 
     def land(self, ticket: int) -> list[Flight]:
         """The flights of a ticket, which end here; without those that were dropped."""
@@ -106,7 +118,8 @@ class InFlight:
 
     def drop(self, transactional_id: str) -> list[Request]:
         """Forget the flights of an id; returns whom they would have answered."""
-        return [flight.request for flight in self._by_id.pop(transactional_id, ())]
+        flights = self._by_id.pop(transactional_id, ())
+        return [request for flight in flights for request in (flight.request, *flight.followers)]
 
 
 class ParkedRequests:

@@ -183,8 +183,7 @@ class TransactionCoordinator:
         if isinstance(result, Transition) and result.record is not None:
             return self._append(request, result, result.record, now_ms)
         if newest is not None or isinstance(result, Parked):
-            self._in_flight.append_beside(request, result)
-            return False
+            return self._in_flight.follow(request, result)
         request.answer(answer_of(result))
         return True
 
@@ -256,6 +255,7 @@ class TransactionCoordinator:
                 self._take_effect(flight, now_ms)
             else:
                 self._not_appended(flight.request, error, now_ms)
+            flight.answer_followers(Answer(append_error(error)))
             self._resume(flight.record.transactional_id, now_ms)
 
     def _data_flushed(self, request: Request, error: ErrorCode, now_ms: int) -> None:

@@ -98,10 +98,9 @@ def test_batches_that_wait_for_the_end_of_a_transaction_are_not_overtaken() -> N
         request = ProduceRequest({T0: producer.batch(0, value)}, transactional_id="x")
         broker.produce(request, results.append, now_ms=now_ms)
 
-    send(b"0")
-    send(b"1")
+    for value in (b"0", b"1", b"2"):
+        send(value)
     flush()  # the next transaction begins, and its record is not durable
-    send(b"2")
     send(b"3")
     node.settle()
     assert [result[T0].error for result in results] == [NONE] * 4

@@ -60,7 +60,7 @@ class World:
         self.counts = counts
         self.is_ending = False
         self.is_calm = False
-        self.overdue: list[str] = []
+        self.complaints: list[str] = []  # what clients should not have met
         self.gave_up = 0
         self.known_producers: set[int] = set()  # of transactional ids
         self.last_epochs: dict[str, int] = {}  # of transactional ids
@@ -145,7 +145,7 @@ class Client:
         """The broker has the requests. Others may wait for long, a fetch says itself for how long."""
         for request in self._waiting:
             if request.api == "Fetch" and not request.is_over:
-                self.world.overdue.append(f"overdue: the fetch that {self.name} sent at {request.sent_us}")
+                self.world.complaints.append(f"overdue: the fetch that {self.name} sent at {request.sent_us}")
 
     def _give_up(self) -> None:
         """The requests that are not answered never will be."""

@@ -108,7 +108,7 @@ class Copier(TransactionalProducer):
         )
         transaction.polls += [number for values in found.values() for _, number in values]
         self._added.clear()
-        self._is_begun = True
+        self._is_begun, self._has_purged = True, False
         error = yield from self._write(transaction, found)
         if error == ErrorCode.NONE:
             error = yield from self._incident()
@@ -120,7 +120,8 @@ class Copier(TransactionalProducer):
             world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED
             return error
         self._attempts += 1
-        is_commit = error == ErrorCode.NONE and self._attempts % _ABORTED_OF != 0
+        is_whole = error == ErrorCode.NONE and not self._has_purged
+        is_commit = is_whole and self._attempts % _ABORTED_OF != 0
         self._used_us = world.scheduler.now_us
         ended = yield from self._end(transaction, is_commit, had_error=error != ErrorCode.NONE)
         if ended == ErrorCode.NONE:

@@ -24,6 +24,7 @@ __all__ = ["SEQUENCES", "Outgoing", "Producer"]
 
 SEQUENCES: Final = 2**31
 UNANSWERED: Final = ProduceResult(ErrorCode.REQUEST_TIMED_OUT)
+IMPLICIT_ADD: Final = 12  # the first version of Produce with transaction version 2
 KEYS: Final = [f"k{i:03}".encode() for i in range(8)]
 
 
@@ -49,6 +50,7 @@ class Producer(Client):
         self.sequences: dict[TopicPartition, int] = {}
         self.start_sequence = 0
         self.may_repeat = False  # see Send
+        self._kept = {topic.name for topic in topics if not topic.is_deletable}
         self._partitions = [
             TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)
         ]
@@ -143,7 +145,16 @@ class Producer(Client):
                     waiting.add(batch.partition)
                 elif failure == ErrorCode.NONE:
                     failure = error
+                    if error == ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER:
+                        self.complain(batch, result)
         return left, failure
+
+    def complain(self, batch: Outgoing, result: ProduceResult) -> None:
+        """A batch that was sent in order is refused as if it was not. In transaction version 2 a late request
+        cannot be the reason: it has another epoch, and sequence 0 is the first in each."""
+        is_kept = batch.partition.topic in self._kept and not self.world.swarm.forgets_producers
+        if is_kept and self.version >= IMPLICIT_ADD and self.transactional_id is not None:
+            self.world.complaints.append(f"out-of-order: {self.name} sent it in order: {result.message}")
 
     def _acknowledge(self, batch: Outgoing, base_offset: int, request: Request) -> None:
         world = self.world

@@ -217,4 +217,4 @@ class Simulation:
     def findings(self) -> list[str]:
         """What should not be: problems of liveness, and the anomalies of the history."""
         unexpected = [f"unexpected: {name}" for name in self.counts if name.endswith("UNKNOWN_SERVER_ERROR")]
-        return [*self._problems, *self.world.overdue, *unexpected, *map(str, anomalies(self.history))]
+        return [*self._problems, *self.world.complaints, *unexpected, *map(str, anomalies(self.history))]
