@@ -155,9 +155,9 @@ class TransactionCoordinator:
     def handle(
         self, event: Event, reply: Reply, now_ms: int, on_append: Callable[[], None] | None = None
     ) -> None:
-        """A request; ``reply`` is called once. ``on_append`` is called before, perhaps twice, when its record
-        was appended: the leader of a partition that joins may append the data, and acknowledges it when both
-        are durable; when ``reply`` brings an error, it writes an ABORT marker with the next epoch behind."""
+        """A request; ``reply`` is called once. ``on_append`` is called before, when a record with what it
+        asks for was appended: the leader of a partition that joins may append the data, and acknowledges it
+        when both are durable; if ``reply`` brings an error, it writes an ABORT marker with the next epoch."""
         until = self._ticks.at(now_ms) + self.config.max_parked_ms
         request = Request(event, reply, until, on_append)
         if event.transactional_id in self._parked or not self._run(request, now_ms):

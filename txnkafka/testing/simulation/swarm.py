@@ -35,7 +35,8 @@ _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 @dataclass(frozen=True, slots=True)
 class Swarm:
     """Rates are probabilities of one message; times in microseconds where the name says so;
-    ``fault_every`` so many events."""
+    ``fault_every`` so many events; ``purge`` how often a producer of version 1 gives batches up that have no
+    answer, and their sequences to the next ones."""
 
     faults: tuple[str, ...]
     drop: float
