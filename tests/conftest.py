@@ -14,7 +14,7 @@ LONG, BRIEF = (os.environ.get(f"TXNKAFKA_{name}", "0") not in ("", "0") for name
 # processor, which is twenty times slower.
 settings.register_profile("brief", max_examples=20, deadline=None, derandomize=True)
 settings.register_profile("check", max_examples=100, deadline=None, derandomize=True)
-EXAMPLES = int(os.environ.get("TXNKAFKA_EXAMPLES", "1000"))  # of each property test of `make long`
+EXAMPLES = int(os.environ.get("TXNKAFKA_EXAMPLES", "300"))  # of each property test of `make long`
 settings.register_profile("long", max_examples=EXAMPLES, deadline=None, print_blob=True)
 settings.load_profile("long" if LONG else "brief" if BRIEF else "check")
 

@@ -1,7 +1,7 @@
 """Every reference workload keeps its promises when the power is cut, when it is cut again during recovery,
 and when calls fail.
 
-``make long`` checks up to 5,000 crash states of each workload, ``make test`` some hundreds. The environment
+``make long`` checks up to 3,000 crash states of each workload, ``make test`` some hundreds. The environment
 variable ``TXNKAFKA_CRASH_STATES`` sets another number; 0 takes all, more than 600,000, in about an hour.
 """
 
@@ -16,7 +16,7 @@ from tests.conftest import LONG
 from tests.crash.explore import FAULTS, explore, fail_each_call
 from tests.crash.workloads import REFERENCES, Reference
 
-STATES = int(os.environ.get("TXNKAFKA_CRASH_STATES", "5000"))
+STATES = int(os.environ.get("TXNKAFKA_CRASH_STATES", "3000"))
 TWICE, BELOW = (200, 12) if LONG else (60, 10)  # with (1000, 20) all workloads together take hours
 ONCE = FAULTS if LONG else FAULTS[::2]
 

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from tests.fuzz.campaign import TARGETS, describe, run
+from tests.fuzz.engine import Limits
 
 __all__ = ["main"]
 
@@ -29,7 +30,7 @@ def main() -> int:
         for path in options.files:
             print(path, target.check(path.read_bytes()))
         return 0
-    report = run(target, seed=options.seed, iterations=options.iterations, seconds=options.seconds)
+    report = run(target, options.seed, Limits(options.iterations, options.seconds))
     print(describe(target, options.seed, report))
     return 1 if report.failure else 0
 

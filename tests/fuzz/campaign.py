@@ -38,9 +38,9 @@ def corpus_of(target: Target) -> list[bytes]:
     return [path.read_bytes() for path in sorted((CORPUS / (target.corpus or target.name)).iterdir())]
 
 
-def run(target: Target, *, seed: int, iterations: int, seconds: float | None = None) -> Report:
+def run(target: Target, seed: int, limits: Limits) -> Report:
     """Fuzz one target from its corpus and keep the input that fails."""
-    report = fuzz_isolated(target, corpus_of(target), seed, Limits(iterations, seconds))
+    report = fuzz_isolated(target, corpus_of(target), seed, limits)
     if report.failure is not None:
         folder = FINDINGS / target.name
         folder.mkdir(parents=True, exist_ok=True)

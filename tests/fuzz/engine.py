@@ -56,10 +56,12 @@ class Target:
 
 @dataclass(frozen=True)
 class Limits:
-    """Where a run ends: the number of inputs, or the time if that is given and over first."""
+    """Where a run ends: the number of inputs, or the time if that is given and over first; not before
+    ``least`` inputs, which a slow target needs more time for."""
 
     iterations: int
     seconds: float | None = None
+    least: int = 0
 
 
 @dataclass(frozen=True)
@@ -123,10 +125,11 @@ def fuzz(
     """Run a target. ``watch`` hears of each input before it is tried: the process may not survive it."""
     report = Report()
     end = None if limits.seconds is None else time.monotonic() + limits.seconds
+    least = max(limits.least, len(corpus))
     for iteration, content, pool in mutants(target, corpus, seed):
         if iteration >= max(limits.iterations, len(corpus)):
             break
-        if end is not None and iteration >= len(corpus) and time.monotonic() > end:
+        if end is not None and iteration >= least and time.monotonic() > end:
             break
         watch(iteration, content)
         try:

@@ -70,6 +70,11 @@ def test_no_fault_no_failure_and_every_input_is_counted() -> None:
     assert report.count("accepted") >= 2
 
 
+def test_a_run_that_is_out_of_time_has_the_least_number_of_inputs() -> None:
+    assert fuzz(toy(no_fault), CORPUS, 1, Limits(5000, seconds=0)).executions == len(CORPUS)
+    assert fuzz(toy(no_fault), CORPUS, 1, Limits(5000, seconds=0, least=400)).executions == 400
+
+
 def test_the_corpus_comes_first_and_another_seed_is_another_run() -> None:
     def inputs(seed: int) -> list[bytes]:
         runs = mutants(toy(no_fault), CORPUS, seed)
