@@ -1,5 +1,6 @@
 """README.md: every example runs as it stands there, beside ``demo``, and prints what the page shows. With
-TXNKAFKA_REWRITE=1 the page gets what they print. Those on Spark are in tests/spark/test_docs.py."""
+TXNKAFKA_REWRITE=1 the page gets what they print. Those on Spark are in tests/spark/test_docs.py, those with
+Kafka's clients in tests/unit/server/test_docs.py."""
 
 from __future__ import annotations
 
@@ -61,7 +62,8 @@ def test_the_commands() -> None:
 
 @pytest.mark.usefixtures("beside_the_demo")
 def test_the_programs() -> None:
-    found = [example for example in examples("README.md") if "spark" not in example.source]
+    elsewhere = ("spark", "confluent_kafka")
+    found = [each for each in examples("README.md") if not any(word in each.source for word in elsewhere)]
     assert len(found) == 3
     for example in found:
         printed = example.run({})
