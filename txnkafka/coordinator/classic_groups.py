@@ -125,31 +125,40 @@ class ClassicGroups:
     ) -> None:
         """A new instance of a static member takes its place, mostly without a rebalance."""
         old_leader, old = group.leader, member.member_id
+        before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
         joining, syncing = member.joining, member.syncing
         member.joining = member.syncing = None
         if joining is not None:
             joining(Joined(E.FENCED_INSTANCE_ID, old))
         if syncing is not None:
             syncing(Synced(E.FENCED_INSTANCE_ID))
-        self.rebalance.timers.cancel(("session", group.group_id, old))
-        group.replace(member, member_id)
+        self._rename(group, member, member_id)
         self._update(group, member, request, reply)
         self.rebalance.expect(group, member)
-        if group.state is GroupState.STABLE and group.voted() == group.protocol:
-            member.joining = None
-            answer = group.joined(member)
-            is_leader = group.leader == member_id
-            if not request.may_skip_assignment:
-                answer = answer._replace(leader=old_leader or "", members=())
-            elif is_leader:
-                answer = answer._replace(skip_assignment=True)
-
-            def persisted(error: ErrorCode) -> None:
-                reply(answer if error == E.NONE else Joined(error, member_id))
-
-            self.rebalance.persist(group, persisted)
-        else:
+        if group.state is not GroupState.STABLE or group.voted() != group.protocol:
             self.rebalance.begin(group)
+            return
+        member.joining = None
+        answer = group.joined(member)
+        if not request.may_skip_assignment:
+            answer = answer._replace(leader=old_leader or "", members=())
+        elif group.leader == member_id:
+            answer = answer._replace(skip_assignment=True)
+        refused = answer._replace(member_id="", leader=old_leader or "", members=(), skip_assignment=False)
+
+        def persisted(error: ErrorCode) -> None:
+            if error != E.NONE and group.members.get(member_id) is member and not member.waits:
+                protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
+                group.set_protocols(member, protocols)
+                self._rename(group, member, old)
+                self.rebalance.expect(group, member)
+            reply(answer if error == E.NONE else refused._replace(error=error))
+
+        self.rebalance.persist(group, persisted)
+
+    def _rename(self, group: ClassicGroup, member: Member, member_id: str) -> None:
+        self.rebalance.timers.cancel(("session", group.group_id, member.member_id))
+        group.replace(member, member_id)
 
     # Heartbeat and LeaveGroup
 

@@ -266,6 +266,20 @@ def test_a_static_member_that_comes_back_keeps_its_assignment() -> None:
     assert leader.heartbeat() == E.NONE
 
 
+@pytest.mark.parametrize("when", ["append", "flush"])
+def test_a_static_member_whose_new_id_cannot_be_written_keeps_the_old_one(when: str) -> None:
+    node = Node()
+    old = stable(node, Member(node, instance="i"))[0]
+    node.waits, node.fails = True, when == "append"
+    again = Member(node, instance="i", session_ms=old.session_ms + 1_000).join()
+    node.flush(E.KAFKA_STORAGE_ERROR)
+    assert (again.error, again.joined[-1].member_id, again.joined[-1].generation) == (E.NOT_COORDINATOR, "", 1)
+    assert (old.heartbeat(), node.state) == (E.NONE, "Stable")
+    node.waits = node.fails = False
+    node.wait(old.session_ms + 1)  # its own session timeout is in effect again
+    assert (old.heartbeat(), list(node.group().members)) == (E.UNKNOWN_MEMBER_ID, [])
+
+
 @pytest.mark.parametrize("may_skip", [False, True])
 def test_a_static_leader_that_comes_back_is_told_whether_to_assign(may_skip: bool) -> None:
     node = Node()
