@@ -29,6 +29,7 @@ from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.formats.layout import (
+    BOOTSTRAP_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
     PARTITION_METADATA,
     file_name,
@@ -55,7 +56,6 @@ _CONFIG: Final = LogConfig(
     max_message_bytes=8 << 20,
 )  # fmt: skip
 _QUORUM_STATE: Final = "quorum-state"
-_BOOTSTRAP: Final = "bootstrap.checkpoint"
 _NO_DIRECTORY: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _QUORUM_STATE_LIMIT: Final = 64 << 10
 _LARGEST_EPOCH: Final = (1 << 31) - 1
@@ -88,7 +88,7 @@ class MetadataLog:
         if self.image.has_open_transaction:
             self._append_now([metadata_records.abort_transaction("Controller failover")], now_ms)
         if not self.image.features:
-            self._append_now(_bootstrap(files, files.join(data_path, _BOOTSTRAP)), now_ms)
+            self._append_now(_bootstrap(files, files.join(data_path, BOOTSTRAP_CHECKPOINT)), now_ms)
         self._fence_brokers(now_ms)
         self.log.flush()
 

@@ -131,7 +131,8 @@ def _run(arguments: list[str] | None) -> int:
     except KafkaError as error:
         messages.error(str(error))
     except OSError as error:
-        messages.error(f"{error.filename}: {error.strerror}" if error.filename else str(error))
+        where = error.filename2 or error.filename  # of a renaming: its target is in the way
+        messages.error(f"{where}: {error.strerror}" if where else str(error))
     except MemoryError as error:
         messages.error(f"not enough memory: {error}")
     except Exception as error:

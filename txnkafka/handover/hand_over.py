@@ -22,7 +22,7 @@ from txnkafka.env.overlay import OverlayFiles
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.handover.derived_files import check_files
 from txnkafka.handover.groups import group_rows
-from txnkafka.handover.names import check_names
+from txnkafka.handover.names import check_kinds, check_names
 from txnkafka.handover.partitions import check_partitions, missing_topic_ids
 from txnkafka.handover.recovery import recover
 from txnkafka.handover.registry import (
@@ -90,6 +90,7 @@ class _HandingOver:
         self._identity = identity = self._identified()
         report.cluster_id, report.node_id = identity.cluster_id, identity.node_id
         report.was_clean = self._files.exists(self._files.join(self._path, CLEAN_SHUTDOWN_FILE))
+        report.findings += check_kinds(self._files, self._path)
         metadata_log = self._files.join(self._path, METADATA_DIRECTORY)
         if not has_registry(self._files, self._path):
             report.findings.append(no_registry(metadata_log, self._to))

@@ -1,5 +1,6 @@
-"""Finds files and directories by whose names Apache Kafka does not start, and small files of the metadata log
-with which it does not. What reads the logs here passes over all of them.
+"""Finds files and directories by whose names Apache Kafka does not start, and small files of the metadata
+log with which it does not: what reads the logs here passes over all of these. Finds, too, what is no file
+where both owners need one.
 
 Source: ``LogLoader.load``, ``LogFileUtils.offsetFromFile``, ``Snapshots.parse``, ``LogManager.loadLogs``,
 ``LeaderEpochCheckpointFile``, ``PartitionMetadataFile``.
@@ -16,8 +17,14 @@ from txnkafka.handover.registry import METADATA_DIRECTORY
 from txnkafka.handover.report import error
 from txnkafka.storage.formats.checkpoint import parse_leader_epoch_checkpoint, parse_partition_metadata
 from txnkafka.storage.formats.layout import (
+    BOOTSTRAP_CHECKPOINT,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
     parse_partition_directory,
     parse_segment_file,
 )
@@ -27,12 +34,29 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.logdir import Finding
 
-__all__ = ["check_names"]
+__all__ = ["check_kinds", "check_names"]
 
 _SEGMENTS: Final = re.compile(r".*\.(log|index|timeindex|txnindex|snapshot)(\.swap|\.cleaned)?", re.DOTALL)
 _SNAPSHOTS: Final = re.compile(r".*\.checkpoint(\.part|\.deleted)?", re.DOTALL)
 _SNAPSHOT: Final = re.compile(r"\d{20}-\d{10}\.checkpoint(\.part|\.deleted)?", re.ASCII)
 _METADATA_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
+_FILES: Final = {
+    BOOTSTRAP_CHECKPOINT,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+}
+
+
+def check_kinds(files: DataFiles, path: str) -> Iterator[Finding]:
+    """Yield what has the name of a file of the data directory at ``path``, but is a directory or something
+    else that can be neither read nor replaced. Raises OSError."""
+    for entry in files.list(path):
+        if entry.name in _FILES and (entry.is_directory or entry.fault):
+            message = f"no broker starts with it: {entry.fault or 'a directory'}, where a file belongs"
+            yield error("not-a-file", files.join(path, entry.name), message, "move it away")
 
 
 def check_names(files: DataFiles, path: str) -> Iterator[Finding]:

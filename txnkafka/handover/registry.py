@@ -18,7 +18,7 @@ from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.metadata_records import decode_control_body
 from txnkafka.errors import KafkaError
 from txnkafka.handover.report import Owner, error, warning
-from txnkafka.storage.formats.layout import parse_segment_file
+from txnkafka.storage.formats.layout import BOOTSTRAP_CHECKPOINT, parse_segment_file
 from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.segment_reader import LogFileReader
 
@@ -135,7 +135,7 @@ def _fault_of_quorum_state(state: Any) -> str:
 
 
 def _bootstrap(files: DataFiles, path: str) -> list[Finding]:
-    path = files.join(path, "bootstrap.checkpoint")
+    path = files.join(path, BOOTSTRAP_CHECKPOINT)
     if not files.exists(path):
         return []
     try:

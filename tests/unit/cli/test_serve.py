@@ -62,6 +62,14 @@ def test_a_file_in_place_of_the_directory(run: Run, tmp_path: Path) -> None:
     assert result == (2, "", f"txnkafka: error: {path} is a file, not a directory\n")
 
 
+def test_a_directory_in_place_of_a_file(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "data" / "recovery-point-offset-checkpoint"
+    path.mkdir(parents=True)
+    result = run("serve", "--data", path.parent, "--listen", "127.0.0.1:0")
+    assert result.status == 2
+    assert result.stderr.endswith(f"txnkafka: error: {path}: Is a directory\n")
+
+
 def test_a_directory_of_something_else(run: Run, tmp_path: Path) -> None:
     """Nothing is written there: a broker would add its files to a source tree."""
     for name in ("setup.py", "src", "tests", ".git"):

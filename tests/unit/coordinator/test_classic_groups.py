@@ -273,7 +273,8 @@ def test_a_static_member_whose_new_id_cannot_be_written_keeps_the_old_one(when: 
     node.waits, node.fails = True, when == "append"
     again = Member(node, instance="i", session_ms=old.session_ms + 1_000).join()
     node.flush(E.KAFKA_STORAGE_ERROR)
-    assert (again.error, again.joined[-1].member_id, again.joined[-1].generation) == (E.NOT_COORDINATOR, "", 1)
+    answer = again.joined[-1]
+    assert (answer.error, answer.member_id, answer.generation) == (E.NOT_COORDINATOR, "", 1)
     assert (old.heartbeat(), node.state) == (E.NONE, "Stable")
     node.waits = node.fails = False
     node.wait(old.session_ms + 1)  # its own session timeout is in effect again

@@ -269,6 +269,31 @@ def test_a_partition_and_its_unfinished_copy(written: MemoryFiles) -> None:
     written.remove(directory)
 
 
+@pytest.mark.parametrize("to", Owner)
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".lock",
+        "bootstrap.checkpoint",
+        "cleaner-offset-checkpoint",
+        "log-start-offset-checkpoint",
+        "recovery-point-offset-checkpoint",
+        "replication-offset-checkpoint",
+    ],
+)
+def test_a_directory_where_a_file_belongs(written: MemoryFiles, name: str, to: Owner) -> None:
+    before = contents(written)
+    path = f"/data/{name}"
+    if path in before:
+        written.remove(path)
+    written.make_directory(path)
+    report = checked(written, to)
+    assert [(each.code, each.file) for each in report.findings] == [("not-a-file", path)]
+    assert not handed(written, to).is_possible
+    written.remove(path)
+    restore(written, before)
+
+
 def test_a_running_broker_keeps_its_directory(written: MemoryFiles) -> None:
     lock = written.lock("/data/.lock")
     assert lock is not None
