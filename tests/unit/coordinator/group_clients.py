@@ -25,7 +25,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaStorageError, MessageTooLargeError
 from txnkafka.model import NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
 
-__all__ = ["START_MS", "Member", "Node"]
+__all__ = ["START_MS", "Member", "Node", "stable"]
 
 NONE = ErrorCode.NONE
 START_MS = 1_700_000_000_000
@@ -211,3 +211,17 @@ class Member:
     def error(self) -> ErrorCode | None:
         """Of the last JoinGroup; None while it waits."""
         return self.joined[-1].error if self.joined else None
+
+
+def stable(node: Node, *members: Member) -> list[Member]:
+    """The members form a generation: the first one leads, and gives each its own name."""
+    for member in members:
+        member.join()
+    node.wait(0)
+    leader = next(member for member in members if member.joined[-1].leader == member.member_id)
+    for member in members:
+        if member is not leader:
+            member.sync()
+    leader.sync(**{member.member_id.replace("-", "_"): member.member_id.encode() for member in members})
+    assert node.state == "Stable"
+    return [leader, *(member for member in members if member is not leader)]

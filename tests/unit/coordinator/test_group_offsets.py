@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.coordinator.group_clients import START_MS, Member, Node
-from tests.unit.coordinator.test_classic_groups import stable
+from tests.unit.coordinator.group_clients import START_MS, Member, Node, stable
 from txnkafka.coordinator.group_requests import CommittedOffset, Identity
 from txnkafka.error_codes import ErrorCode as E
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
