@@ -264,7 +264,13 @@ def _holds(test: Comparison, value: str | int) -> bool:
 
 def like_expression(pattern: str) -> str:
     """Return a LIKE pattern as a regular expression: % is any text, _ any one character, a backslash escapes
-    the next character."""
-    pieces = re.findall(r"\\.|[^\\]|\\$", pattern, re.DOTALL)
-    wild = {"%": ".*", "_": "."}
-    return "(?s)" + "".join(wild[piece] if piece in wild else re.escape(piece[-1]) for piece in pieces)
+    the next character. What stands between two % is looked for once, from left to right, and never again."""
+    parts = [""]
+    for piece in re.findall(r"\\.|[^\\]|\\$", pattern, re.DOTALL):
+        if piece == "%":
+            parts.append("")
+        else:
+            parts[-1] += "." if piece == "_" else re.escape(piece[-1])
+    first, *others = parts
+    between = "".join(f"(?>.*?{part})" for part in others[:-1] if part)
+    return f"(?s){first}{between}" + "".join(f".*{part}" for part in others[-1:])
