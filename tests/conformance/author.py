@@ -104,14 +104,22 @@ class Author:
         return self.written.is_open(producer_id)
 
     def check_sequences(self) -> int:
-        """What a producer has sent last is known, what would leave a gap is refused; how many producers."""
+        """What a producer has sent last is known, what would leave a gap is refused. Returns how many
+        producers there are."""
         for producer_id, (batch, first) in self._last.items():
             if producer_id < 0 or not self._is_newest(producer_id, first):
                 continue
-            assert self._append(batch, SystemClock().now_ms()) == (0, first), self.partition
+            repeated = self._append(batch, SystemClock().now_ms())
+            assert repeated == self._repeated(producer_id, batch, first), self.partition
             gap = self._batch([self._row(0)], producer_id, self._sequences[producer_id] + 1, batch[22] & 16)
             assert self._append(gap, SystemClock().now_ms())[0] == OUT_OF_ORDER, self.partition
         return len([each for each in self._last if each >= 0])
+
+    def _repeated(self, producer_id: int, batch: bytes, first: int) -> tuple[int, int]:
+        """The answer to a batch that is there. We refuse one of a transaction that has ended
+        (DIVERGENCES.md)."""
+        is_ended = batch[22] & 16 and not self.is_open(producer_id)
+        return (OUT_OF_ORDER, -1) if is_ended and isinstance(self._place, PartitionLog) else (0, first)
 
     def _is_newest(self, producer_id: int, first: int) -> bool:
         batches = [each for each in self.written.entries if isinstance(each, Batch)]
