@@ -175,6 +175,18 @@ def test_an_expired_id_is_unknown() -> None:
     assert world.ask(InitProducerId("tx", 1_000, 0, 0)) == Answer(ErrorCode.NONE, 1, 0)
 
 
+def test_an_id_that_a_client_takes_up_again_does_not_expire() -> None:
+    """The record in flight is newer than the one by whose age it would."""
+    world = World()
+    world.init()
+    world.host.now_ms += 8 * DAY
+    answers = world.send(InitProducerId("tx", 60_000))
+    world.advance(0)
+    world.host.settle()
+    world.begin(answers[0], T0)
+    assert world.error(world.end(answers[0], True)) == ErrorCode.NONE
+
+
 def test_a_tombstone_that_failed_leaves_the_id_usable() -> None:
     world = World()
     producer = world.init()
