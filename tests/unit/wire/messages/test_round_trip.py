@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import LONG
+from tests.conftest import EXAMPLES, LONG
 from tests.unit.wire.messages.frames import frame_of, header_size, message_of
 from tests.unit.wire.messages.kafka_apis import MESSAGES, Message
 from tests.unit.wire.messages.values import messages_of, random_message
@@ -17,7 +17,7 @@ UNKNOWN_TAG = b"\x01\xcd\x7f\x03abc"
 
 
 @EACH_MESSAGE
-@settings(max_examples=1000 if LONG else 4)
+@settings(max_examples=EXAMPLES // 8 if LONG else 4)
 @given(data=st.data())
 def test_what_is_written_reads_as_it_was(message: Message, data: st.DataObject) -> None:
     value = data.draw(messages_of(message))
