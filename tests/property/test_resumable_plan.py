@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import LONG
@@ -221,7 +221,11 @@ def test_a_log_with_gaps_is_planned_on(steps: list[Step], level: str, clean: boo
     check_cuts(steps, level, clean=clean, sound=True)
 
 
+DAMAGE_BETWEEN_OFFSETS = [Step("data", 0), Step("roll"), Step("moved", count=-6), Step("moved", count=-1)]
+
+
 @given(st.lists(damaged_steps, max_size=14), LEVELS)
+@example(DAMAGE_BETWEEN_OFFSETS, "read_uncommitted")
 @settings(max_examples=600 if LONG else 120, deadline=None)
 def test_a_damaged_log_is_planned_on_or_refused(steps: list[Step], level: str) -> None:
     check_cuts(steps, level, clean=True, sound=False)

@@ -76,8 +76,9 @@ static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
     known_batch last = {take_i32(from + 10), take_i32(from + 22), take_i64(from + 14), take_i64(from + 26)};
     int32_t coordinator_epoch = take_i32(from + 34);
     int64_t txn_first_offset = take_i64(from + 38);
-    if (producer_id < 0 || epoch < -1 || last.last_sequence < -1 || last.last_offset < -1 ||
-        last.offset_delta < 0 || txn_first_offset < -1)
+    /* a batch of a replica or of an old log may have any epoch */
+    if (producer_id < 0 || last.last_sequence < -1 || last.last_offset < -1 || last.offset_delta < 0 ||
+        txn_first_offset < -1)
         return IMPOSSIBLE;
     if (table_find(t, producer_id)) return TWICE;
     producer *p = table_add(t, producer_id, epoch);

@@ -47,6 +47,12 @@ class DamagedBatch(NamedTuple):
     reason: str
     wanted: bool = True
 
+    def concerns(self, start_offset: int, end_offset: int) -> bool:
+        """Whether it concerns who reads [start_offset, end_offset). Damage between two offsets concerns those
+        who read the second one, so that one of two consecutive plans has it."""
+        last = max(self.offset, self.next_offset - 1)
+        return start_offset <= last and self.offset < end_offset
+
 
 class SegmentMap(NamedTuple):
     """The facts of one segment that planning needs.
@@ -145,8 +151,7 @@ def _units_of(
     segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int
 ) -> Iterator[ReadUnit]:
     met = [
-        damaged._replace(wanted=start_offset < damaged.next_offset and damaged.offset < end_offset)
-        for damaged in segment.damage
+        damaged._replace(wanted=damaged.concerns(start_offset, end_offset)) for damaged in segment.damage
     ]
     for begin, end in pairwise(segment.cuts):
         low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)

@@ -48,13 +48,17 @@ def cost_of(header: BatchHeader) -> int:
 
 
 class Window:
-    """Bytes of a segment from ``position`` on, and the batches in them; valid until the next window."""
+    """Bytes of a segment from ``position`` on, and the batches in them, which begin at ``first_offset`` or
+    behind it; valid until the next window."""
 
-    __slots__ = ("data", "index", "position", "segment")
+    __slots__ = ("data", "first_offset", "index", "position", "segment")
 
-    def __init__(self, segment: LogSegment, position: int, data: memoryview, index: BatchIndex) -> None:
+    def __init__(
+        self, segment: LogSegment, position: int, first_offset: int, data: memoryview, index: BatchIndex
+    ) -> None:
         self.segment = segment
         self.position = position
+        self.first_offset = first_offset
         self.data = data
         self.index = index
 
@@ -62,6 +66,10 @@ class Window:
         """Return the bytes of one batch."""
         begin = self.index.position[number] - self.position
         return self.data[begin : begin + self.index.size[number]]
+
+    def least_offset(self, number: int) -> int:
+        """Return the offset behind the batch before this one."""
+        return self.index.last_offset[number - 1] + 1 if number else self.first_offset
 
     def locate(self, error: CorruptRecordError, number: int) -> None:
         """Add the place of the batch to an error."""
@@ -90,8 +98,9 @@ class BatchReader:
                     why = _WRONG_CRC if bad <= in_order else _DISORDER
                     raise self._corrupt(segment, index.position[min(bad, in_order)], why)
                 if len(index):
-                    next_offset, end = index.last_offset[-1] + 1, index.end_position
-                    yield Window(segment, start, data, index)
+                    first_offset, next_offset = next_offset, index.last_offset[-1] + 1
+                    end = index.end_position
+                    yield Window(segment, start, first_offset, data, index)
             if end != segment.size:
                 raise self._corrupt(segment, end, "is no whole batch")
         finally:
@@ -133,6 +142,8 @@ class BatchReader:
         try:
             if offsets[-1] > index.last_offset[number]:
                 raise ValueError(f"offset {offsets[-1]} lies behind the entry's own")
+            if offsets[0] < window.least_offset(number):  # a consumer would skip the record
+                raise ValueError(f"offset {offsets[0]} lies before the end of the entry before it")
             converted = encode_batch(
                 InputColumns(**found),
                 base_offset=offsets[0],

@@ -64,8 +64,8 @@ def _check_values(rows: memoryview) -> None:
     had a bug."""
     producer_ids = []
     for number, fields in enumerate(_ENTRY.iter_unpack(rows)):
-        producer_id, epoch, sequence, last_offset, offset_delta, _, _, first = fields
-        if producer_id < 0 or min(epoch, sequence, last_offset, first) < -1 or offset_delta < 0:
+        producer_id, _, sequence, last_offset, offset_delta, _, _, first = fields  # with any epoch
+        if producer_id < 0 or min(sequence, last_offset, first) < -1 or offset_delta < 0:
             position = _HEADER.size + number * _ENTRY.size
             raise CorruptFileError(f"producer {producer_id} has values that no log gives", position=position)
         producer_ids.append(producer_id)

@@ -92,7 +92,6 @@ def test_random_content_with_a_right_checksum(content: bytes, version: int, coun
         ([ENTRY], 99, "version 99 is not known"),
         ([ENTRY, ENTRY], 1, "a producer stands in the snapshot twice"),
         ([ENTRY._replace(producer_id=-1)], 1, "producer -1 has values that no log gives"),
-        ([ENTRY._replace(producer_epoch=-2)], 1, "producer 7 has values that no log gives"),
         ([ENTRY._replace(current_txn_first_offset=-2)], 1, "producer 7 has values that no log gives"),
         ([ENTRY._replace(last_sequence=-2)], 1, "producer 7 has values that no log gives"),
         ([ENTRY._replace(last_offset=-2)], 1, "producer 7 has values that no log gives"),

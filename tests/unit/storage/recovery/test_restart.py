@@ -5,9 +5,11 @@ from __future__ import annotations
 import struct
 
 import pytest
+from crc32c import crc32c
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened, restarted
 from tests.unit.storage.reads import read
+from txnkafka._core.encode import encode_batch
 from txnkafka._core.scan import scan
 from txnkafka.errors import OutOfOrderSequenceError
 from txnkafka.storage.formats.checkpoint import EpochEntry
@@ -203,6 +205,20 @@ def test_a_snapshot_of_offsets_that_the_log_has_not_goes(clean: bool) -> None:
     log.snapshots.write(99, log.producers.snapshot())
     log = restarted(log, clean=clean)
     assert log.snapshots.offsets[-1] == log.log_end_offset == 8
+
+
+def test_a_producer_with_an_impossible_epoch_outlives_restarts() -> None:
+    """No client may write it, but a log may have it; its snapshot was taken for damage at every start."""
+    batch = bytearray(encode_batch([(None, b"value", NOW)], producer_id=7, producer_epoch=0, base_sequence=0))
+    batch[51:53] = (-3).to_bytes(2, "big", signed=True)
+    batch[17:21] = crc32c(bytes(batch[21:])).to_bytes(4, "big")
+    log = opened()
+    log.active.write(0, [batch])
+    log = restarted(log, clean=False)
+    assert [each.producer_epoch for each in log.producers.entries()] == [-3]
+    log.close()
+    again = open_log(log.files, DIRECTORY, log.topic_partition, log.config, Start(True, 1), now_ms=NOW)
+    assert (again.repairs, again.log.producers.entries()) == ([], log.producers.entries())
 
 
 def test_recovery_notes_the_latest_time_of_every_segment() -> None:
