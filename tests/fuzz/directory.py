@@ -86,11 +86,12 @@ def mutate_directory(random: Random, content: bytes, pool: Sequence[bytes]) -> b
 def _other_name(random: Random, name: str) -> str:
     folder, _, plain = name.rpartition("/")
     base, _, kind = plain.partition(".")
+    resized = resize_bytes(random, plain.encode("utf-8", "surrogateescape")).decode("utf-8", "replace")
     choices = (
         plain + random.choice((".deleted", ".cleaned", ".swap")),
         f"{random.choice((0, 1, 19, 21, 38, 49, 1 << 62, (1 << 63) - 1)):020}.{kind}",
         f"{base}.{random.choice(('log', 'index', 'timeindex', 'txnindex', 'snapshot'))}",
-        resize_bytes(random, plain.encode()).decode("utf-8", "replace").replace("/", "-") or "x",
+        resized.replace("/", "-") or "x",
     )
     changed = random.choice(choices)
     if random.random() < 0.1:

@@ -115,7 +115,7 @@ def _child(run: Callable[[], Report], writer: int) -> NoReturn:
         signal.signal(signal.SIGPROF, signal.SIG_DFL)
         answer, status = _packed(run()), 0
     except BaseException as error:
-        answer = f"{type(error).__name__}: {error}".encode()
+        answer = f"{type(error).__name__}: {error}".encode(errors="backslashreplace")
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.setitimer(signal.ITIMER_PROF, 0)

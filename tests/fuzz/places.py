@@ -10,6 +10,7 @@ changes.
 from __future__ import annotations
 
 import os
+import re
 import socket
 import tempfile
 from collections.abc import Callable, Sequence
@@ -83,7 +84,9 @@ def check_place(content: bytes) -> str:
 
 
 def _words(error: object) -> str:
-    return "".join(c for c in str(error).replace("txnkafka-fuzz-", "")[:60] if c.isalpha() or c == " ")[-30:]
+    """Without the name that ``tempfile`` made up: the same input has the same label."""
+    text = re.sub(r"txnkafka-fuzz-\w+", "", str(error))
+    return "".join(c for c in text[:60] if c.isalpha() or c == " ")[-30:]
 
 
 def _placed(scratch: Path, content: bytes) -> tuple[Path, Path]:

@@ -50,6 +50,14 @@ def test_a_duplicate_dies_with_its_epoch(partition: Partition) -> None:
     assert not partition.check(first._replace(producer_epoch=1)).is_duplicate
 
 
+def test_an_idempotent_duplicate_dies_with_its_epoch(partition: Partition) -> None:
+    """The producer that comes after it begins with the same sequences."""
+    first = partition.data(0)
+    partition.append(first)
+    partition.append(partition.data(0, epoch=1, records=2))
+    assert partition.check(first).code == INVALID_EPOCH
+
+
 @pytest.mark.parametrize("kind", [ABORT, COMMIT])
 @pytest.mark.parametrize("is_reloaded", [False, True])
 def test_a_duplicate_dies_with_its_transaction(partition: Partition, kind: int, is_reloaded: bool) -> None:
