@@ -131,15 +131,18 @@ def _is_known_to_go_on(found: FoundLog, segment: LogSegment, end: int) -> bool:
 
 def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
     """Raise CorruptRecordError when the log ends below its durable end, damaged or between two batches,
-    unless all durable offsets behind that were deleted."""
+    unless all durable offsets behind that were deleted, and when a file has another segment's name."""
     end, segment = log_end.end, found.segments[log_end.number]
     durable = start.recovery_point or 0
     if end.fault:
         known = durable
         if start.recovery_point is None:
             known = found.segments[_first_unsettled(found, start)].base_offset
-        if end.next_offset < known or (end.position == 0 and _begins_below(segment, known)):
+        if end.next_offset < known:
             reason = f"{end.fault}; the log was durable up to offset {known}"
+            raise _refused(reason, end.position, end.next_offset, segment)
+        if end.position == 0 and _begins_below(segment):
+            reason = f"{end.fault}; its first batch is sound, so the file has another segment's name"
             raise _refused(reason, end.position, end.next_offset, segment)
     elif end.next_offset < durable and start.log_start_offset < durable:
         reason = f"the log ends here, and was durable up to offset {durable}"
@@ -156,14 +159,14 @@ def _refused(reason: str, position: int, offset: int, segment: LogSegment) -> Co
     return error
 
 
-def _begins_below(segment: LogSegment, durable: int) -> bool:
-    """Whether a segment with a misplaced first batch begins with a sound durable batch: then the file has
-    another segment's name, and truncating it would lose its records."""
+def _begins_below(segment: LogSegment) -> bool:
+    """Whether a segment begins with a sound batch below its base offset: then the file has another segment's
+    name, which no crash gives it, and truncating it would lose its records."""
     view = segment.view()
     try:
         for position, data, index in view.windows():
             sound = len(index) > 0 and first_invalid_crc(data, index, position=position) > 0
-            return sound and index.base_offset[0] < min(durable, segment.base_offset)
+            return sound and index.base_offset[0] < segment.base_offset
     finally:
         view.close()
     return False

@@ -129,15 +129,18 @@ def test_a_refused_partition_stays_refused_and_others_work() -> None:
     assert directory.logs[names[1]].log_end_offset == 7
 
 
+@pytest.mark.parametrize("base_offset", [38, 1 << 40])
+@pytest.mark.parametrize("recovery_point", [0, 4])
 @pytest.mark.parametrize("clean", [True, False])
-def test_a_segment_under_the_name_of_a_later_one_is_refused(clean: bool) -> None:
-    """The batches of the segment do not match its name; it was durable, so it is not truncated after a crash
-    either."""
-    files = written(s38=batch(0) + batch(2))
+def test_a_segment_under_the_name_of_a_later_one_is_refused(
+    clean: bool, recovery_point: int, base_offset: int
+) -> None:
+    """No crash gives a file another name: its sound records are not truncated, durable or not."""
+    files = written(**{f"s{base_offset}": batch(0) + batch(2)})
     before = files.disk()
     for _ in range(2):
         with pytest.raises(CorruptRecordError):
-            opened(files, Start(clean_shutdown=clean, recovery_point=4))
+            opened(files, Start(clean_shutdown=clean, recovery_point=recovery_point))
     assert files.disk() == before
 
 
