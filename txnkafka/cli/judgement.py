@@ -116,8 +116,7 @@ class Judges:
         with closing(self._log_dir.partition(*topic_partition)) as view:
             report = self._report(view)
             strip = draw(view, report) if report.is_stuck or not only_stuck else None
-            for finding in view.tail_findings:
-                self._messages.finding(finding)
+            self.status = max(self.status, self._messages.findings(view.tail_findings))
         return Judged(report, strip)
 
     def group_lags(self) -> list[GroupLag]:

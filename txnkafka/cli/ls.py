@@ -75,7 +75,7 @@ def ls(
     count as directories of one broker. Directories that a broker moves or deletes are listed too; Kafka's own
     topics are left out unless --topic names one.
 
-    Exit status: 2 when a partition could not be read.
+    Exit status: 1 when the end of a log is damaged, 2 when a partition could not be read.
     """
     with Progress(messages) as progress:
         log_dir = open_log_dir(logdir, io, messages, storage_options)
@@ -127,8 +127,7 @@ class Lister:
                 self.status = COULD_NOT
                 self._messages.error(f"{topic_partition}: {error}")
                 continue
-            for finding in view.tail_findings:
-                self._messages.finding(finding)
+            self.status = max(self.status, self._messages.findings(view.tail_findings))
             yield from rows
 
 

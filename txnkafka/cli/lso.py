@@ -38,8 +38,9 @@ def lso(messages: Messages, /, *, stuck: bool, output_format: str, **options: An
     Timeouts are judged by the newest time that a broker left in LOGDIR, or by this machine's clock while a
     broker has it locked; --now sets another time, such as that of the copy.
 
-    Exit status: 1 when a partition is stuck (a transaction hangs, is overdue, or waits for its end marker) or
-    records wait for a transaction of which too little is known here, 2 when a partition could not be read.
+    Exit status: 1 when a partition is stuck (a transaction hangs, is overdue, or waits for its end marker),
+    records wait for a transaction of which too little is known here, or the end of a log is damaged, 2 when a
+    partition could not be read.
     """
     with Progress(messages) as progress:
         judges = Judges(messages, progress, **options)

@@ -184,6 +184,14 @@ class Messages:
         write = {"error": self.error, "warning": self.warning}.get(finding.severity, self.note)
         write(finding_text(finding, subject))
 
+    def findings(self, findings: Iterable[Finding]) -> int:
+        """Report findings. Returns the exit status that they give to a command: 1 with an error, else 0."""
+        status = 0
+        for finding in findings:
+            self.finding(finding)
+            status = max(status, int(finding.severity == "error"))
+        return status
+
     def _write(self, kind: str, text: str) -> None:
         line = f"txnkafka: {kind}: {printable(' '.join(text.splitlines()))}"
         lines = _wrapped(line, columns_of(sys.stderr))

@@ -51,7 +51,8 @@ def show(messages: Messages, /, *, stuck: bool, cells: int | None, output_format
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Only batch
     headers are read. Whether an open transaction hangs is judged as by 'txnkafka lso'.
 
-    Exit status: 1 when a partition is stuck, 2 when a partition could not be read.
+    Exit status: 1 when a partition is stuck or the end of its log is damaged, 2 when a partition could not be
+    read.
     """
     from txnkafka.cli.strip_text import cells_of_width
 

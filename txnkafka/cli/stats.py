@@ -16,7 +16,7 @@ from txnkafka.shown import duration, size
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
-    from txnkafka.logdir import LogDir
+    from txnkafka.logdir import Finding, LogDir
     from txnkafka.logdir.stats import Stats
     from txnkafka.model import TopicPartition
 
@@ -109,6 +109,13 @@ def stats(
     return status
 
 
+def _is_behind(finding: Finding, tail: Finding) -> bool:
+    """Whether what was found lies in the part of a file that is left out as a whole."""
+    if finding.position is None or tail.position is None:
+        return False
+    return finding.file == tail.file and finding.position >= tail.position
+
+
 def _count(counted: Stats, log_dir: LogDir, chosen: Iterable[TopicPartition], messages: Messages) -> int:
     """Count the partitions that can be read, and report the others; returns the exit status."""
     from txnkafka.errors import KafkaError
@@ -118,11 +125,12 @@ def _count(counted: Stats, log_dir: LogDir, chosen: Iterable[TopicPartition], me
         try:
             view = log_dir.partition(*topic_partition)
             try:
-                for finding in view.tail_findings:
-                    messages.finding(finding)
+                tail = view.tail_findings
+                status = max(status, messages.findings(tail))
                 for finding in counted.add(view):
-                    messages.finding(finding)
                     status = max(status, FINDINGS)
+                    if not any(_is_behind(finding, each) for each in tail):
+                        messages.finding(finding)
             finally:
                 view.close()
         except KafkaError as error:

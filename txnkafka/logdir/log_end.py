@@ -42,6 +42,16 @@ class LogEnd(NamedTuple):
     checked_from: int = NOT_CHECKED
 
 
+class _Batches(NamedTuple):
+    """The batches of a segment: the index of the last window, and the index again when it covers the whole
+    segment; the offset behind them, and the position of those that follow it with offsets below."""
+
+    last: BatchIndex
+    only: BatchIndex | None
+    end_offset: int
+    misplaced: int | None
+
+
 class KnownEnd(NamedTuple):
     """The end of the log at an earlier time, and the segment from which on CRCs were checked then."""
 
@@ -73,15 +83,19 @@ def end_of_log(
         checked_from = NOT_CHECKED  # batches appended since then are not checked
     findings: list[Finding] = []
     for i in range(first, len(segments)):
-        index, end_offset, only = _whole_batches(segments[i], begin, check_crc=not clean_shutdown)
+        index, only, end_offset, misplaced = _whole_batches(segments[i], begin, check_crc=not clean_shutdown)
         begin = None
         reason = index.stop_reason
         last = i == len(segments) - 1
         if not BROKER.ends_log(index.stop, is_last=last):
             if last:
+                if misplaced is not None:
+                    findings.append(_misplaced(segments[i], misplaced, index.end_position))
                 segments[i].remember(index.end_position, only)
                 return LogEnd(segments, end_offset, findings, checked_from)
             continue
+        if misplaced is not None:
+            findings.append(_misplaced(segments[i], misplaced, index.end_position))
         if not (being_written and index.stop in ("torn", "zeros")):
             findings.append(_cut(segments[i:], index, reason, clean_shutdown=clean_shutdown))
         index.truncate(len(index), "end", "")
@@ -90,21 +104,23 @@ def end_of_log(
     raise AssertionError("the last segment decides")
 
 
-def _whole_batches(
-    segment: SegmentReader, begin: HeaderPoint | None, *, check_crc: bool
-) -> tuple[BatchIndex, int, BatchIndex | None]:
-    """Index the batches from ``begin`` on up to the first one that recovery would not accept. Returns the
-    last index, the offset behind its batches, and the index again when it covers the whole segment."""
+def _whole_batches(segment: SegmentReader, begin: HeaderPoint | None, *, check_crc: bool) -> _Batches:
+    """Index the batches from ``begin`` on up to the first one that recovery would not accept."""
     end_offset, position = segment.base_offset, 0
     if begin is not None:
         end_offset, position = begin.next_offset, begin.position
-    only, index = None, BatchIndex()
+    only, index, misplaced = None, BatchIndex(), None
     for number, index in enumerate(divided(_accepted(segment, position, check_crc=check_crc))):
         if begin is not None and number == 0:
             check_follows(segment, index, end_offset)
-        end_offset = decide_end(index, end_offset, rule=BROKER).next_offset
+        end = decide_end(index, end_offset, rule=BROKER)
+        end_offset = end.next_offset
+        if end.behind:
+            misplaced = None
+        if end.behind < len(index) and misplaced is None:
+            misplaced = index.position[end.behind]
         only = None if number or position else index
-    return index, end_offset, only
+    return _Batches(index, only, end_offset, misplaced)
 
 
 def _accepted(segment: SegmentReader, start: int, *, check_crc: bool) -> Iterator[BatchIndex]:
@@ -136,6 +152,16 @@ def _cut(
     text = f"{reason}; {left_out} bytes from here on are left out, as Kafka's recovery would cut them off"
     remedy = "restore the file from a replica or a backup if what follows is needed"
     return Finding(path, position, "error", "corrupt-tail", text, remedy)
+
+
+def _misplaced(segment: SegmentReader, position: int, end: int) -> Finding:
+    """Return what is said of the batches from ``position`` to ``end``, of which no consumer gets a record."""
+    text = (
+        f"the offsets of the batch are below those of the log before it; {end - position} bytes from here on "
+        "are left out, as no consumer gets their records"
+    )
+    remedy = "restore the file from a replica or a backup; rename it if it has another segment's name"
+    return Finding(segment.path, position, "error", "misplaced-batch", text, remedy)
 
 
 def tail_finding(path: str, position: int, stop: str, reason: str, *, clean_shutdown: bool) -> Finding:

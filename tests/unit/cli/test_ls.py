@@ -146,6 +146,15 @@ def test_a_truncated_tail_is_reported(run: Run, log_dir: Path) -> None:
     assert answer.stderr.startswith(f"txnkafka: warning: {path} at position ")
 
 
+@pytest.mark.parametrize("command", ["ls", "lso", "show", "stats", "cat"])
+def test_damage_at_the_end_of_a_log_gives_status_1(run: Run, tmp_path: Path, command: str) -> None:
+    """The file has another segment's name; the damage is said once."""
+    write_log(tmp_path, "t-0", {4: [batch(0), batch(2)]})
+    answer = run(command, tmp_path)
+    assert answer.status == 1
+    assert answer.stderr.count("txnkafka: error: ") == answer.stderr.count("[misplaced-batch]") == 1
+
+
 @pytest.mark.parametrize("output_format", ["text", "wide", "json", "jsonl"])
 def test_an_empty_log_directory(run: Run, tmp_path: Path, output_format: str) -> None:
     (tmp_path / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")

@@ -102,6 +102,37 @@ def test_a_batch_that_jumped_is_left_out(tmp_path: Path) -> None:
     assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5]
 
 
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize(
+    ("segments", "end_offset", "position"),
+    [
+        ({4: [batch(0), batch(2)]}, 4, 0),
+        ({0: [batch(0), batch(2)], 4: [batch(1)]}, 4, 0),
+        ({0: [batch(0), batch(2), batch(1)]}, 4, 2 * len(batch(0))),
+    ],
+)
+def test_batches_with_offsets_below_the_log_end_are_reported(
+    tmp_path: Path, clean: bool, segments: dict[int, list[bytes]], end_offset: int, position: int
+) -> None:
+    """No offset that a reader can ask for leads to them, as if the file had another segment's name."""
+    view = partition(tmp_path, segments, clean=clean)
+    (finding,) = view.tail_findings
+    assert view.log_end_offset == end_offset
+    assert (finding.severity, finding.code, finding.position) == ("error", "misplaced-batch", position)
+
+
+def test_a_repeated_batch_at_the_end_is_no_damage(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [batch(0), batch(2), batch(2)]})
+    assert (view.log_end_offset, codes(view)) == (4, [])
+
+
+def test_a_misplaced_batch_that_others_follow_is_met_in_its_place(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [batch(0), batch(2), batch(1), batch(4)]})
+    assert (view.log_end_offset, codes(view)) == (6, [])
+    with pytest.raises(CorruptRecordError, match="offsets do not fit"):
+        list(view.records())
+
+
 @pytest.mark.parametrize("claimed", [4, 6, 1000])
 def test_a_batch_that_claims_offsets_of_the_next_segment_is_left_out(tmp_path: Path, claimed: int) -> None:
     view = partition(tmp_path, {0: [batch(0), batch(claimed)], 4: SEGMENTS[4]})

@@ -70,10 +70,11 @@ def fault_of(index: BatchIndex, number: int) -> str:
 
 class End(NamedTuple):
     """The result of a check: the first ``accepted`` batches are in the log, which continues at
-    ``next_offset``."""
+    ``next_offset``. From number ``behind`` on their offsets contradict those before them."""
 
     accepted: int
     next_offset: int
+    behind: int
 
 
 def decide_end(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT, *, rule: EndRule) -> End:
@@ -83,5 +84,5 @@ def decide_end(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT, *, ru
     count = misplaced[0] if misplaced and rule.at_disorder else len(index)
     left_out = set(misplaced)
     placed = (number for number in range(count - 1, -1, -1) if number not in left_out)
-    last = next(placed, None)
-    return End(count, next_offset if last is None else index.last_offset[last] + 1)
+    last = next(placed, -1)
+    return End(count, next_offset if last < 0 else index.last_offset[last] + 1, last + 1)
