@@ -78,15 +78,16 @@ def test_what_ends_a_log(stop: str, is_last: bool, broker: bool, owner: bool) ->
 @pytest.mark.parametrize(
     ("offsets", "limit", "broker", "owner"),
     [
-        ([0, 2, 4], 6, (3, 6), (3, 6)),
-        ([0, 2, 2], 6, (3, 4), (3, 4)),  # a repeated batch is no damage
-        ([0, 66, 4, 6], 8, (4, 8), (1, 2)),
-        ([0, 2, 4], 5, (3, 4), (2, 4)),
-        ([], 5, (0, 0), (0, 0)),
+        ([0, 2, 4], 6, (3, 6, 3), (3, 6, 3)),
+        ([0, 2, 2], 6, (3, 4, 3), (3, 4, 3)),  # a repeated batch is no damage
+        ([0, 66, 4, 6], 8, (4, 8, 4), (1, 2, 1)),
+        ([0, 2, 4], 5, (3, 4, 2), (2, 4, 2)),
+        ([0, 2, 1], 6, (3, 4, 2), (2, 4, 2)),
+        ([], 5, (0, 0, 0), (0, 0, 0)),
     ],
 )
 def test_the_end_by_offsets(
-    offsets: list[int], limit: int, broker: tuple[int, int], owner: tuple[int, int]
+    offsets: list[int], limit: int, broker: tuple[int, int, int], owner: tuple[int, int, int]
 ) -> None:
     index = scan(b"".join(batch(offset) for offset in offsets))
     assert decide_end(index, 0, limit, rule=BROKER) == broker
