@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
@@ -13,7 +14,7 @@ from bench.servers import Kafka, Server, Txnkafka, cpu_seconds, resident_bytes
 from bench.transacting import ConfluentClients, JavaClient, Load
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.messages.offset_commit import OffsetCommitRequestPartition, OffsetCommitRequestTopic
-from txnkafka.wire.messages.offset_fetch import OffsetFetchRequestTopic
+from txnkafka.wire.messages.offset_fetch import OffsetFetchRequestTopic, OffsetFetchResponsePartition
 
 __all__ = [
     "CopyingClients",
@@ -179,10 +180,8 @@ class LoadedOffsetsSide:
         """The sum of all offsets, as the groups are told."""
         self._server.start()
         connection, total = ready(self._server, GROUP), 0
-        topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=tuple(range(PARTITIONS)))
         for number in range(self._groups):
-            (found,) = connection.ask("OffsetFetch", group_id=_group(number), topics=(topic,)).topics
-            total += sum(each.committed_offset for each in found.partitions)
+            total += sum(each.committed_offset for each in _committed(connection, number))
         connection.close()
         self._server.stop()
         if total != PARTITIONS * sum(range(self._groups)):
@@ -205,6 +204,20 @@ def _commit(connection: Connection, number: int) -> bytes:
     )
     topic = OffsetCommitRequestTopic(name=TOPIC, partitions=partitions)
     return connection.frame("OffsetCommit", group_id=_group(number), topics=(topic,))
+
+
+def _committed(connection: Connection, number: int) -> Sequence[OffsetFetchResponsePartition]:
+    """Ask again while the partition that has the group is loaded: Kafka loads one after the other."""
+    topic = OffsetFetchRequestTopic(name=TOPIC, partition_indexes=tuple(range(PARTITIONS)))
+    deadline = time.monotonic() + SECONDS
+    while time.monotonic() < deadline:
+        answer = connection.ask("OffsetFetch", group_id=_group(number), topics=(topic,))
+        if answer.error_code == ErrorCode.NONE:
+            return answer.topics[0].partitions
+        if answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+            break
+        time.sleep(0.02)
+    raise RuntimeError(f"the offsets of {_group(number)} cannot be read: {ErrorCode(answer.error_code).name}")
 
 
 def _check(answer: object) -> None:
