@@ -67,10 +67,17 @@ static inline void put_entries(const producer_table *t, sort_key *keys, uint8_t 
     }
 }
 
-typedef enum { TAKEN, IMPOSSIBLE, TWICE, NO_MEMORY_FOR_IT } entry_outcome;
+typedef enum { TAKEN, IMPOSSIBLE, BEYOND, TWICE, NO_MEMORY_FOR_IT } entry_outcome;
 
-/* Add one entry as a new producer. The checksum is right, so an invalid entry is a bug of its writer. */
-static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
+/* The largest offset in an entry. */
+static inline int64_t entry_offset(const uint8_t *entry) {
+    int64_t last_offset = take_i64(entry + 14), txn_first_offset = take_i64(entry + 38);
+    return last_offset > txn_first_offset ? last_offset : txn_first_offset;
+}
+
+/* Add one entry of the snapshot at `end_offset` (-1: not known) as a new producer. The checksum is right, so an invalid entry is
+ * a bug of its writer. */
+static inline entry_outcome take_entry(producer_table *t, const uint8_t *from, int64_t end_offset) {
     int64_t producer_id = take_i64(from);
     int16_t epoch = take_i16(from + 8);
     known_batch last = {take_i32(from + 10), take_i32(from + 22), take_i64(from + 14), take_i64(from + 26)};
@@ -80,6 +87,7 @@ static inline entry_outcome take_entry(producer_table *t, const uint8_t *from) {
     if (producer_id < 0 || last.last_sequence < -1 || last.last_offset < -1 || last.offset_delta < 0 ||
         txn_first_offset < -1)
         return IMPOSSIBLE;
+    if (end_offset >= 0 && entry_offset(from) >= end_offset) return BEYOND;
     if (table_find(t, producer_id)) return TWICE;
     producer *p = table_add(t, producer_id, epoch);
     if (!p) return NO_MEMORY_FOR_IT;

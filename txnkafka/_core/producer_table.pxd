@@ -76,13 +76,15 @@ cdef extern from "producer_snapshot.h" nogil:
     ctypedef enum entry_outcome:
         TAKEN
         IMPOSSIBLE
+        BEYOND
         TWICE
         NO_MEMORY_FOR_IT
 
     uint8_t* put_i16(uint8_t* p, int16_t value)
     uint8_t* put_i32(uint8_t* p, int32_t value)
     void put_entries(const producer_table* t, sort_key* keys, uint8_t* to)
-    entry_outcome take_entry(producer_table* t, const uint8_t* entry)
+    int64_t entry_offset(const uint8_t* entry)
+    entry_outcome take_entry(producer_table* t, const uint8_t* entry, int64_t end_offset)
     bint open_transactions(producer_table* t)
     void remove_expired(producer_table* t, int64_t now_ms, int64_t expiration_ms)
     void remove_oldest(producer_table* t, sort_key* keys, uint32_t number)

@@ -386,8 +386,9 @@ cdef class ProducerTable:
             put_i32(to + 2, <int32_t>crc32c_of(to + SNAPSHOT_CRC_BEGIN, <size_t>(size - SNAPSHOT_CRC_BEGIN)))
         return content
 
-    def load(self, snapshot, *, int64_t now_ms, int64_t expiration_ms):
-        """Load the content of a ``.snapshot`` file, without the producers that are expired by now.
+    def load(self, snapshot, *, int64_t now_ms, int64_t expiration_ms, int64_t end_offset=-1):
+        """Load the content of the ``.snapshot`` file at ``end_offset`` (-1: not known), without the producers
+        that are expired by now.
 
         Raises CorruptFileError, and leaves the table unchanged, when the content is damaged; see
         ``storage.formats.producer_snapshot``.
@@ -398,7 +399,7 @@ cdef class ProducerTable:
         PyObject_GetBuffer(snapshot, &view, PyBUF_SIMPLE)
         try:
             check_snapshot(<const uint8_t*>view.buf, view.len)
-            load_entries(&loaded, <const uint8_t*>view.buf, view.len)
+            load_entries(&loaded, <const uint8_t*>view.buf, view.len, end_offset)
         except BaseException:
             table_free(&loaded)
             raise
@@ -439,20 +440,26 @@ cdef int check_snapshot(const uint8_t* p, Py_ssize_t size) except -1:
     return 0
 
 
-cdef int load_entries(producer_table* t, const uint8_t* p, Py_ssize_t size) except -1:
+cdef int load_entries(producer_table* t, const uint8_t* p, Py_ssize_t size, int64_t end_offset) except -1:
     cdef entry_outcome outcome = TAKEN
     cdef Py_ssize_t position = SNAPSHOT_HEAD
     with nogil:
         if not table_reserve(t, <uint32_t>(size // SNAPSHOT_ENTRY)):
             outcome = NO_MEMORY_FOR_IT
         while outcome == TAKEN and position < size:
-            outcome = take_entry(t, p + position)
+            outcome = take_entry(t, p + position, end_offset)
             position += SNAPSHOT_ENTRY
         if outcome == TAKEN and not open_transactions(t):
             outcome = NO_MEMORY_FOR_IT
     position -= SNAPSHOT_ENTRY
     if outcome == IMPOSSIBLE:
         text = f"producer {load_i64(p + position)} has values that no log gives"
+        raise CorruptFileError(text, position=position)
+    if outcome == BEYOND:
+        text = (
+            f"producer {load_i64(p + position)} has offset {entry_offset(p + position)}, "
+            f"the snapshot is that of offset {end_offset}"
+        )
         raise CorruptFileError(text, position=position)
     if outcome == TWICE:
         raise CorruptFileError("a producer stands in the snapshot twice", position=position)

@@ -32,14 +32,15 @@ class SnapshotFiles(NamedTuple):
         """Return (offset, producers) of the newest sound snapshot; None when there is none."""
         for offset, content in self._contents():
             with contextlib.suppress(CorruptFileError):
-                return offset, parse_producer_snapshot(content)
+                return offset, parse_producer_snapshot(content, offset)
         return None
 
     def load_newest(self, table: ProducerTable) -> int | None:
         """Load the newest sound snapshot into ``table``; returns its offset, or None when there is none."""
         for offset, content in self._contents():
             with contextlib.suppress(CorruptFileError):
-                table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1)  # no producer is expired
+                # no producer is expired
+                table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1, end_offset=offset)
                 return offset
         return None
 

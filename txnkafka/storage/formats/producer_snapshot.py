@@ -8,7 +8,8 @@
 
 The checksum is verified before anything else is trusted, and the count must fill the file exactly, so that no
 wrong byte remains unnoticed. Entries are created one at a time, after all of them were checked. A damaged
-snapshot is dropped: an older one and the log give the same state.
+snapshot is dropped: an older one and the log give the same state. So is one that has a batch or a transaction
+at or above the offset in its name: the log below that offset cannot have given it.
 
 Source: ``ProducerStateManager.readSnapshot``, ``ProducerSnapshot.json``.
 """
@@ -37,12 +38,13 @@ _ENTRY = struct.Struct(">qhiqiqiq")
 _CRC_START = 6
 
 
-def parse_producer_snapshot(data: Buffer) -> list[ProducerStateEntry]:
-    """Return the producers in the order of the file, which is arbitrary. Raises ``CorruptFileError``."""
-    return list(iter_producer_snapshot(data))
+def parse_producer_snapshot(data: Buffer, end_offset: int = -1) -> list[ProducerStateEntry]:
+    """Return the producers in the order of the file, which is arbitrary. ``end_offset`` is the offset in the
+    name of the file, -1 where it is not known. Raises ``CorruptFileError``."""
+    return list(iter_producer_snapshot(data, end_offset))
 
 
-def iter_producer_snapshot(data: Buffer) -> Iterator[ProducerStateEntry]:
+def iter_producer_snapshot(data: Buffer, end_offset: int = -1) -> Iterator[ProducerStateEntry]:
     """Yield the producers one by one. ``CorruptFileError`` is raised before the first one."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size:
@@ -55,19 +57,25 @@ def iter_producer_snapshot(data: Buffer) -> Iterator[ProducerStateEntry]:
         raise CorruptFileError(f"version {version} is not known, only {_VERSION} is", position=0)
     if _HEADER.size + count * _ENTRY.size != len(view):
         raise CorruptFileError(f"{count} producers do not fill {len(view)} bytes", position=_CRC_START)
-    _check_values(view[_HEADER.size :])
+    _check_values(view[_HEADER.size :], end_offset)
     return _entries(view[_HEADER.size :])
 
 
-def _check_values(rows: memoryview) -> None:
+def _check_values(rows: memoryview, end_offset: int) -> None:
     """Raise CorruptFileError for values that no log gives. The checksum is right, so the writer of the file
     had a bug."""
     producer_ids = []
     for number, fields in enumerate(_ENTRY.iter_unpack(rows)):
         producer_id, _, sequence, last_offset, offset_delta, _, _, first = fields  # with any epoch
+        position = _HEADER.size + number * _ENTRY.size
         if producer_id < 0 or min(sequence, last_offset, first) < -1 or offset_delta < 0:
-            position = _HEADER.size + number * _ENTRY.size
             raise CorruptFileError(f"producer {producer_id} has values that no log gives", position=position)
+        if 0 <= end_offset <= max(last_offset, first):
+            raise CorruptFileError(
+                f"producer {producer_id} has offset {max(last_offset, first)}, "
+                f"the snapshot is that of offset {end_offset}",
+                position=position,
+            )
         producer_ids.append(producer_id)
     producer_ids.sort()  # a set would be slow for ids chosen to collide
     if any(map(eq, producer_ids, islice(producer_ids, 1, None))):

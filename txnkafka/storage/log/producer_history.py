@@ -72,7 +72,9 @@ def load_newest(
     damaged: list[tuple[int, str]] = []
     for offset in reversed(list(offsets)):
         try:
-            table.load(snapshots.read(offset), now_ms=now_ms, expiration_ms=_NEVER)
+            table.load(
+                snapshots.read(offset), now_ms=now_ms, expiration_ms=_NEVER, end_offset=offset
+            )
             return Snapshot(offset, damaged)
         except CorruptFileError as error:
             damaged.append((offset, error.reason))

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.models.producer_state import write_snapshot
+from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import ProducerStateEntry
 from txnkafka.storage.formats import parse_producer_snapshot
@@ -101,6 +102,26 @@ def test_random_content_with_a_right_checksum(content: bytes, version: int, coun
 def test_invalid_with_a_right_checksum(rows: list[ProducerStateEntry], version: int, text: str) -> None:
     with pytest.raises(CorruptFileError, match=text):
         parse_producer_snapshot(write_snapshot(rows, version))
+
+
+@pytest.mark.parametrize(
+    ("entry", "end_offset"),
+    [(ENTRY, ENTRY.last_offset), (ENTRY._replace(current_txn_first_offset=2**61), 2**61)],
+)
+def test_nothing_is_at_or_above_the_offset_of_the_snapshot(
+    entry: ProducerStateEntry, end_offset: int
+) -> None:
+    content = write_snapshot([entry])
+    text = f"producer 7 has offset {end_offset}, the snapshot is that of offset {end_offset} .position 10"
+    with pytest.raises(CorruptFileError, match=text):
+        parse_producer_snapshot(content, end_offset)
+    assert parse_producer_snapshot(content, end_offset + 1) == [entry]
+    table = ProducerTable()
+    with pytest.raises(CorruptFileError, match=text):
+        table.load(content, now_ms=0, expiration_ms=2**62, end_offset=end_offset)
+    assert not len(table)
+    table.load(content, now_ms=0, expiration_ms=2**62, end_offset=end_offset + 1)
+    assert table.entries() == [entry]
 
 
 @pytest.mark.parametrize("count", [-1, 0, 2, 2**31 - 1, -(2**31)])

@@ -6,6 +6,7 @@ import errno
 
 import pytest
 
+from tests.models.producer_state import write_snapshot
 from tests.unit.storage.client import NOW, PATH, Log
 from txnkafka.env import make_directories
 from txnkafka.errors import TransactionCoordinatorFencedError
@@ -121,6 +122,20 @@ def test_a_snapshot_that_does_not_hold_gives_way_to_an_older_one() -> None:
     log.restart()
     assert log.log.producers.entries() == before
     assert len(parse_producer_snapshot(log.log.snapshots.read(newest))) == 1
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_a_transaction_above_the_offset_of_its_snapshot_is_not_believed(clean: bool) -> None:
+    log = Log()
+    log.idempotent(7, 0)
+    log.log.close()
+    claimed = log.log.producers.entries()[0]._replace(current_txn_first_offset=2**61)
+    log.log.snapshots.write(log.log.log_end_offset, write_snapshot([claimed]))
+    log.restart(clean=clean)
+    assert log.log.last_stable_offset == log.log.log_end_offset == 2
+    assert log.log.producers.open_count == 0
+    (entry,) = parse_producer_snapshot(log.log.snapshots.read(2))
+    assert entry == claimed._replace(current_txn_first_offset=-1)
 
 
 def test_a_producer_that_was_idle_for_long_and_writes_again_is_not_forgotten() -> None:
