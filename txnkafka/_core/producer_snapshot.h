@@ -75,8 +75,8 @@ static inline int64_t entry_offset(const uint8_t *entry) {
     return last_offset > txn_first_offset ? last_offset : txn_first_offset;
 }
 
-/* Add one entry of the snapshot at `end_offset` (-1: not known) as a new producer. The checksum is right, so an
- * invalid entry is a bug of its writer. */
+/* Add one entry of the snapshot at `end_offset` (-1: not known) as a new producer. The checksum is right, so
+ * an invalid entry is a bug of its writer. */
 static inline entry_outcome take_entry(producer_table *t, const uint8_t *from, int64_t end_offset) {
     int64_t producer_id = take_i64(from);
     int16_t epoch = take_i16(from + 8);
