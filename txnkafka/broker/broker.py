@@ -29,7 +29,6 @@ from txnkafka.broker.missing_logs import MissingLogs
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
 from txnkafka.broker.turns import Turns
-from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.ticks import Ticks
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.storage.data_directory import DataDirectory
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
         ProduceRequest,
         ProduceResult,
     )
+    from txnkafka.coordinator.cluster_image import ClusterImage, PartitionImage
     from txnkafka.env import DataFiles
     from txnkafka.error_codes import ErrorCode
     from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition
@@ -106,7 +106,9 @@ class Broker:
         self.now_ms = now_ms  # of the last call: the time of what comes back from the disk
         self.data = data
         self.metadata = metadata
+        self.image: ClusterImage = metadata.image  # what the metadata log says
         self.manager = LogManager(data)
+        self.logs: Mapping[TopicPartition, PartitionLog] = data.logs  # the open logs
         self.failures = Failures()
         self.jobs = Jobs(self.failures)
         self.fetches = Fetches(self)
@@ -134,16 +136,6 @@ class Broker:
         return self.configs.current
 
     @property
-    def image(self) -> ClusterImage:
-        """What the metadata log says."""
-        return self.metadata.image
-
-    @property
-    def logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        """The open logs."""
-        return self.manager.logs
-
-    @property
     def node_id(self) -> int:
         """The id of this node."""
         return self.metadata.node_id
@@ -158,10 +150,14 @@ class Broker:
         """Grows with every change of the finalized features: the log end of the metadata log."""
         return self.metadata.log.log_end_offset
 
+    def registered(self, partition: TopicPartition) -> PartitionImage | None:
+        """What the registry says of the partition; None when it has none."""
+        topic = self.image.topics.get(partition.topic)
+        return None if topic is None else topic.partitions.get(partition.partition)
+
     def serves(self, partition: TopicPartition) -> bool:
         """Whether the registry has the partition."""
-        topic = self.image.topics.get(partition.topic)
-        return topic is not None and partition.partition in topic.partitions
+        return self.registered(partition) is not None
 
     def leader_epoch(self, partition: TopicPartition) -> int:
         """The leader epoch of a partition that the registry has."""

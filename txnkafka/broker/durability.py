@@ -10,8 +10,8 @@ A callback may let others go first (``is_awaited=False``): no flush begins for i
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from typing import TYPE_CHECKING, Final, Literal
+from collections import deque
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, LogDirError
@@ -19,7 +19,7 @@ from txnkafka.errors import KafkaError, LogDirError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from txnkafka.broker.failures import Failures
+    from txnkafka.broker.failures import Failures, Owner
     from txnkafka.broker.flush import FlushTickets, Released
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
@@ -47,9 +47,10 @@ class Durability:
         self.mode = mode
         self._failures = failures
         self._tickets = tickets
-        self._waiting: dict[int, Callable[[ErrorCode], None]] = {}
-        self._waited_for: Counter[PartitionLog] = Counter()  # tickets of each log
-        self._soon: deque[Callable[[], None]] = deque()
+        # calls with the owners of the moment in which they were asked for
+        self._waiting: dict[int, tuple[Owner | None, Callable[[ErrorCode], None]]] = {}  # by ticket
+        self._waited_for: dict[PartitionLog, int] = {}  # how many tickets of it are waited for
+        self._soon: deque[tuple[Owner | None, Callable[..., None], tuple[Any, ...]]] = deque()
         self._on_progress = on_progress
         self._progressed: dict[TopicPartition, None] = {}
         self._flush_ticks: int | None = None  # when a flush begins that no client waits for
@@ -58,25 +59,35 @@ class Durability:
         self, log: PartitionLog, call: Callable[[ErrorCode], None], *, is_awaited: bool = True
     ) -> None:
         """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
-        call = self._failures.owned(call)
-        if log.recovery_point >= log.log_end_offset and log.fenced is None:
-            self.soon(lambda: call(ErrorCode.NONE))
-        elif self._is_durable_enough(log):
-            log.offsets.advance_high_watermark(log.log_end_offset)
+        end, durable = log.log_end_offset, log.recovery_point
+        if durable >= end and log.fenced is None:
+            self.soon(call, ErrorCode.NONE)
+        elif self._is_durable_enough(log, end - durable):
+            log.offsets.advance_high_watermark(end)
             self._progressed[log.topic_partition] = None
-            self.soon(lambda: call(ErrorCode.NONE))
+            self.soon(call, ErrorCode.NONE)
         else:
-            self._waiting[self._tickets.take(log, is_awaited=is_awaited)] = call
-            self._waited_for[log] += 1
+            ticket = self._tickets.take(log, is_awaited=is_awaited)
+            self._waiting[ticket] = self._failures.owner, call
+            self._waited_for[log] = self._waited_for.get(log, 0) + 1
 
-    def _is_durable_enough(self, log: PartitionLog) -> bool:
-        """Whether an append in the page cache is acknowledged at once. Never before an earlier append whose
-        segment had no name: the effects of appends come in the order of the log."""
-        return self.mode == "page_cache" and _is_in_page_cache(log) and log not in self._waited_for
+    def _is_durable_enough(self, log: PartitionLog, unflushed: int) -> bool:
+        """Whether an append in the page cache is acknowledged at once (``UnifiedLog.append``). Never before
+        an earlier append whose segment had no name: the effects of appends come in the order of the log."""
+        return (
+            self.mode == "page_cache"
+            and log.active.is_named
+            and log.fenced is None
+            and unflushed < log.config.flush_messages
+            and log not in self._waited_for
+        )
 
     def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to all of these logs is durable; with the first error otherwise."""
         left = list(logs)
+        if len(left) == 1:
+            self.when_durable(left[0], call)
+            return
         count, errors = len(left), list[ErrorCode]()
 
         def one(error: ErrorCode) -> None:
@@ -88,18 +99,20 @@ class Durability:
                 call(errors[0] if errors else ErrorCode.NONE)
 
         if not left:
-            self.soon(lambda: call(ErrorCode.NONE))
+            self.soon(call, ErrorCode.NONE)
         for log in left:
             self.when_durable(log, one)
 
-    def soon(self, call: Callable[[], None]) -> None:
+    def soon(self, call: Callable[..., None], *arguments: Any) -> None:
         """Call when the broker has finished what it is doing."""
-        self._soon.append(self._failures.owned(call))
+        self._soon.append((self._failures.owner, call, arguments))
 
     def run_soon(self) -> None:
         """Make the calls that are due, and those that they ask for."""
-        while self._soon:
-            self._soon.popleft()()
+        due, run = self._soon, self._failures.run
+        while due:
+            owner, call, arguments = due.popleft()
+            run(owner, call, *arguments)
         if self._progressed:
             progressed, self._progressed = self._progressed, {}
             self._on_progress(progressed)
@@ -118,18 +131,14 @@ class Durability:
     def released(self, tickets: Iterable[Released]) -> None:
         """Call back those who waited for these tickets."""
         for released in tickets:
-            call = self._waiting.pop(released.ticket, None)
-            if call is not None:
-                self._waited_for[released.log] -= 1
-                if not self._waited_for[released.log]:
-                    del self._waited_for[released.log]
-                call(ErrorCode.NONE if released.error is None else error_code(released.error))
-
-
-def _is_in_page_cache(log: PartitionLog) -> bool:
-    """Whether an append is acknowledged without a flush (``UnifiedLog.append``)."""
-    unflushed = log.log_end_offset - log.recovery_point
-    return log.active.is_named and log.fenced is None and unflushed < log.config.flush_messages
+            waiting = self._waiting.pop(released.ticket, None)
+            if waiting is not None:
+                owner, call = waiting
+                left = self._waited_for.pop(released.log) - 1
+                if left:
+                    self._waited_for[released.log] = left
+                error = ErrorCode.NONE if released.error is None else error_code(released.error)
+                self._failures.run(owner, call, error)
 
 
 def error_code(error: Exception) -> ErrorCode:

@@ -31,7 +31,8 @@ class Failures:
         self.owner: Owner | None = None
 
     def owned(self, call: Callable[..., object]) -> Callable[..., None]:
-        """Return what makes a call later for the owner of this moment."""
+        """Return what makes a call later for the owner of this moment. Who keeps the owner beside the call
+        needs only ``run``."""
         return partial(self.run, self.owner, call)
 
     def run(self, owner: Owner | None, call: Callable[..., object], *arguments: Any) -> None:

@@ -10,8 +10,7 @@ Source: ``ReplicaManager.handleProduceAppend``, ``AddPartitionsToTxnManager``; k
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.requests import ProduceResult
@@ -30,12 +29,13 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import ProduceRequest
+    from txnkafka.coordinator.cluster_image import PartitionImage
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["Produce", "produce"]
+__all__ = ["produce"]
 
-_PRODUCER = struct.Struct(">qhi")  # producer id, epoch, base sequence
-_ATTRIBUTES_AT, _PRODUCER_AT, _MAGIC_AT = 21, 43, 16
+_PRODUCER = struct.Struct(">h20xqhi")  # attributes, producer id, epoch, base sequence
+_ATTRIBUTES_AT, _MAGIC_AT = 21, 16
 _SIZE_OVERHEAD = 12  # of a batch: its base offset and its size
 _WITHOUT_START = (  # errors whose answers have no log start offset in Kafka
     ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE,
@@ -43,91 +43,265 @@ _WITHOUT_START = (  # errors whose answers have no log start offset in Kafka
 )  # fmt: skip
 _INTERNAL = ("__consumer_offsets", "__transaction_state")
 
-Reply = "Callable[[Mapping[TopicPartition, ProduceResult]], None]"
 
+class _Produce:
+    """One request under way: ``results`` of the partitions that are decided. It does not know its batches: a
+    circle would keep the bytes of a request that is over until the garbage collector comes."""
 
-class _Batch(NamedTuple):
-    """One batch and where it goes."""
+    __slots__ = ("broker", "is_nameless", "now_ms", "reply", "request", "results")
 
-    topic_partition: TopicPartition
-    log: PartitionLog
-    records: memoryview
-    producer_id: int
-    producer_epoch: int
-    sequence: int
-    is_transactional: bool
-    is_old: bool = False  # of another magic than 2
-
-
-@dataclass(slots=True, eq=False)
-class Produce:
-    """One request under way: ``results`` of the partitions that are decided."""
-
-    broker: Broker
-    request: ProduceRequest
-    now_ms: int
-    reply: Callable[[Mapping[TopicPartition, ProduceResult]], None]
-    results: dict[TopicPartition, ProduceResult] = field(default_factory=dict)
-    appended: set[TopicPartition] = field(default_factory=set)
-    is_nameless: bool = False  # a transactional batch, and no transactional id
+    def __init__(
+        self,
+        broker: Broker,
+        request: ProduceRequest,
+        now_ms: int,
+        reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
+    ) -> None:
+        self.broker = broker
+        self.request = request
+        self.now_ms = now_ms
+        self.reply = reply
+        self.results: dict[TopicPartition, ProduceResult] = {}
+        self.is_nameless = False  # a transactional batch, and no transactional id
 
     def decide(self, partition: TopicPartition, result: ProduceResult) -> None:
-        """The answer for one partition; with the last one the request is answered."""
-        if partition not in self.results:
-            self.results[partition] = result
-            if len(self.results) == len(self.request.batches):
-                self.reply(self.results)
+        """The answer for one partition, once; with the last one the request is answered."""
+        self.results[partition] = result
+        if len(self.results) == len(self.request.batches):
+            self.reply(self.results)
 
     def refuse(self, partition: TopicPartition, error: ErrorCode, message: str | None = None) -> None:
-        """Nothing was appended."""
+        """The answer for a partition without a batch that could be appended."""
         self.decide(partition, ProduceResult(error, message=message))
 
-    def append(self, batch: _Batch, guard: int, then: Callable[[Callable[[ErrorCode], None]], None]) -> None:
-        """Append a batch. ``then`` gets whom to call once nothing but the disk stands in the way."""
-        partition, log = batch.topic_partition, batch.log
-        if partition in self.appended or partition in self.results:
-            return
-        if not self.broker.serves(partition) or self.broker.logs.get(partition) is not log:
-            # the topic was deleted while the coordinator had to wait
+    def batch(self, partition: TopicPartition, records: memoryview | None) -> _Batch | None:
+        """The batch for a partition; None when it is refused."""
+        broker, request = self.broker, self.request
+        registered, log = broker.registered(partition), broker.logs.get(partition)
+        if registered is None:
             self.refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        elif log is None:
+            self.refuse(partition, ErrorCode.KAFKA_STORAGE_ERROR)
+        elif partition.topic in _INTERNAL and not request.is_internal_allowed:
+            message = f"Cannot append to internal topic {partition.topic}"
+            self.refuse(partition, ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+        elif records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != 2:
+            if records is None or len(records) <= _MAGIC_AT:
+                self.refuse(partition, ErrorCode.INVALID_RECORD, "there must be exactly one batch of magic 2")
+            else:  # the log says what is wrong
+                return _Batch(self, partition, registered, log, records, is_old=True)
+        else:
+            batch = _Batch(self, partition, registered, log, records)
+            attributes, *producer = _PRODUCER.unpack_from(records, _ATTRIBUTES_AT)
+            if attributes & ATTRIBUTE_TRANSACTIONAL:
+                batch.producer_id, batch.producer_epoch, batch.sequence = producer
+                batch.is_transactional = batch.producer_id != NO_PRODUCER_ID
+                self.is_nameless |= request.transactional_id is None
+            return batch
+        return None
+
+    def fault(self, batches: list[_Batch]) -> tuple[ErrorCode, str | None] | None:
+        """Why all of a request is refused: its transactional batches are not those of its transactional
+        id."""
+        if self.is_nameless:
+            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
+        producers = {(each.producer_id, each.producer_epoch) for each in batches if each.is_transactional}
+        if len(producers) > 1:
+            message = "the transactional batches of one request are those of one producer id and epoch"
+            return ErrorCode.INVALID_PRODUCER_ID_MAPPING, message
+        return None
+
+    def append(self, batches: list[_Batch]) -> None:
+        """Append what needs no coordinator, then ask it about the rest."""
+        unknown = [batch for batch in batches if batch.is_transactional and batch.is_unknown()]
+        joining = _Joining(self, unknown) if unknown else None
+        for batch in unknown:
+            batch.joining = joining
+        for batch in batches:
+            if batch.joining is None:
+                batch.append(NO_GUARD)
+        if joining is not None:
+            joining.ask()
+
+
+class _Batch:
+    """One batch: where it goes, and what has become of it. It is decided when it is on the disk, and its
+    partition in the transaction. Only transactional batches have a producer here."""
+
+    __slots__ = (
+        "is_appended", "is_decided", "is_old", "is_transactional", "joining", "log", "partition",
+        "producer_epoch", "producer_id", "records", "registered", "result", "sequence", "state",
+    )  # fmt: skip
+
+    result: ProduceResult  # of the append
+
+    def __init__(
+        self,
+        state: _Produce,
+        partition: TopicPartition,
+        registered: PartitionImage,
+        log: PartitionLog,
+        records: memoryview,
+        *,
+        is_old: bool = False,
+    ) -> None:
+        self.state = state
+        self.partition = partition
+        self.registered = registered
+        self.log = log
+        self.records = records
+        self.is_old = is_old  # of another magic than 2
+        self.is_transactional = self.is_appended = self.is_decided = False
+        self.producer_id = self.producer_epoch = self.sequence = -1
+        self.joining: _Joining | None = None
+
+    def is_unknown(self) -> bool:
+        """Whether the coordinator is to be asked before the append; not where the transaction is open
+        already, nor where the batch is refused here."""
+        log, request = self.log, self.state.request
+        try:
+            guard = log.verification.maybe_start(
+                log.producers, self.producer_id, self.producer_epoch, self.sequence,
+                supports_epoch_bump=request.is_implicit_add, now_ms=self.state.now_ms,
+            )  # fmt: skip
+        except KafkaError as error:
+            self.refuse(error_code(error), str(error))
+            return False
+        if guard == NO_GUARD:
+            return False
+        return request.is_implicit_add or log.config.transaction_partition_verification_enable
+
+    def append(self, guard: int) -> None:
+        """Append, unless that was done or the batch is refused."""
+        if self.is_appended or self.is_decided:
             return
-        self.appended.add(partition)
+        self.is_appended = True
+        log, state = self.log, self.state
         try:
             info = log.append(
-                batch.records, now_ms=self.now_ms, leader_epoch=self.broker.leader_epoch(partition),
+                self.records, now_ms=state.now_ms, leader_epoch=self.registered.leader_epoch,
                 origin=AppendOrigin.CLIENT, guard=guard,
             )  # fmt: skip
         except KafkaError as error:
-            self._refused(batch, error)
+            self._refused_by_log(error)
             return
-        result = ProduceResult(ErrorCode.NONE, info.first_offset, info.log_append_time, info.log_start_offset)
-
-        def durable(error: ErrorCode) -> None:
-            then(lambda other: self.decide(partition, _either(result, error, other)))
-
-        self.broker.durability.when_durable(log, durable)
-
-    def _refused(self, batch: _Batch, error: KafkaError) -> None:
-        code, size = error_code(error), _batch_size(batch.records)
-        if code == ErrorCode.CORRUPT_MESSAGE and size > len(batch.records):
-            code = ErrorCode.INVALID_RECORD
-        is_one_batch = size == len(batch.records) and not batch.is_old
-        errors = error.record_errors if isinstance(error, ProduceError) else ()
-        start = -1 if code in _WITHOUT_START or not is_one_batch else batch.log.log_start_offset
-        self.decide(
-            batch.topic_partition,
-            ProduceResult(code, log_start_offset=start, message=str(error), record_errors=errors),
+        self.result = ProduceResult(
+            ErrorCode.NONE, info.first_offset, info.log_append_time, info.log_start_offset
         )
+        state.broker.durability.when_durable(log, self._on_disk)
+
+    def append_verified(self) -> None:
+        """Append after the coordinator has agreed. The topic may have been deleted while it had to wait."""
+        if self.is_appended or self.is_decided:
+            return
+        broker, pending = self.state.broker, self.log.verification.pending(self.producer_id)
+        registered = broker.registered(self.partition)
+        if registered is None or broker.logs.get(self.partition) is not self.log:
+            self.refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            return
+        self.registered = registered
+        self.append(NO_GUARD if pending is None else pending.guard)
+
+    def decide(self, result: ProduceResult) -> None:
+        """The answer; a later one does not count."""
+        if not self.is_decided:
+            self.is_decided = True
+            self.state.decide(self.partition, result)
+
+    def refuse(self, error: ErrorCode, message: str | None = None) -> None:
+        """Nothing was appended."""
+        self.decide(ProduceResult(error, message=message))
+
+    def _refused_by_log(self, error: KafkaError) -> None:
+        code, size = error_code(error), _batch_size(self.records)
+        if code == ErrorCode.CORRUPT_MESSAGE and size > len(self.records):
+            code = ErrorCode.INVALID_RECORD
+        is_one_batch = size == len(self.records) and not self.is_old
+        errors = error.record_errors if isinstance(error, ProduceError) else ()
+        start = -1 if code in _WITHOUT_START or not is_one_batch else self.log.log_start_offset
+        self.decide(ProduceResult(code, log_start_offset=start, message=str(error), record_errors=errors))
+
+    def _on_disk(self, error: ErrorCode) -> None:
+        """The batch is durable, or never will be."""
+        if error != ErrorCode.NONE:
+            self.result = ProduceResult(error)
+        if self.joining is None:
+            self.decide(self.result)
+        else:
+            self.joining.on_disk(self)
 
 
-def _batch_size(records: memoryview) -> int:
-    """What the first batch says of its size."""
-    return _SIZE_OVERHEAD + int.from_bytes(records[8:_SIZE_OVERHEAD], "big", signed=True)
+class _Joining:
+    """Batches whose partitions join a transaction, or are looked for in it."""
 
+    __slots__ = ("_answer", "_batches", "_on_disk", "_state")
 
-def _either(result: ProduceResult, error: ErrorCode, other: ErrorCode) -> ProduceResult:
-    failed = error or other
-    return result if failed == ErrorCode.NONE else ProduceResult(failed)
+    def __init__(self, state: _Produce, batches: list[_Batch]) -> None:
+        self._state = state
+        self._batches = batches  # none after the answer
+        self._answer: ErrorCode | None = None
+        self._on_disk: list[_Batch] = []  # wait for nothing but the answer
+
+    def ask(self) -> None:
+        """Send the coordinator the partitions."""
+        request, first = self._state.request, self._batches[0]
+        partitions = frozenset([batch.partition for batch in self._batches])
+        identity = request.transactional_id or "", first.producer_id, first.producer_epoch
+        coordinator, now_ms = self._state.broker.transactions.coordinator, self._state.now_ms
+        if request.is_implicit_add:
+            event = AddPartitions(*identity, partitions, client_transaction_version=2)
+            coordinator.handle(event, self._answered, now_ms, on_append=self._append)
+        else:
+            coordinator.handle(VerifyPartitions(*identity, partitions), self._answered, now_ms)
+
+    def on_disk(self, batch: _Batch) -> None:
+        """A batch is durable, or never will be."""
+        if self._answer is None:
+            self._on_disk.append(batch)
+        else:
+            self._decide(batch, self._answer)
+
+    def _decide(self, batch: _Batch, answer: ErrorCode) -> None:
+        result = batch.result
+        is_refused = answer != ErrorCode.NONE and result.error == ErrorCode.NONE
+        batch.decide(ProduceResult(answer) if is_refused else result)
+
+    def _append(self) -> None:
+        for batch in self._batches:
+            batch.append_verified()
+
+    def _answered(self, answer: Answer) -> None:
+        if answer.error == ErrorCode.NONE:
+            self._append_those_found(answer)
+            self._answer = ErrorCode.NONE
+        else:
+            self._answer = self._refusal(answer.error)
+            for batch in self._batches:
+                if batch.is_appended:
+                    self._abort(batch)
+                else:
+                    batch.refuse(self._answer, _MESSAGES.get(self._answer))
+        on_disk, self._on_disk, self._batches = self._on_disk, [], []
+        for batch in on_disk:
+            self._decide(batch, self._answer)
+
+    def _abort(self, batch: _Batch) -> None:
+        """The record that was to be durable with the batch is not."""
+        abort_if_unknown(
+            self._state.broker, batch.partition, self._state.request.transactional_id or "",
+            batch.producer_id, batch.producer_epoch,
+        )  # fmt: skip
+
+    def _append_those_found(self, answer: Answer) -> None:
+        if answer.missing:
+            missing = self._refusal(ErrorCode.TRANSACTION_ABORTABLE)
+            for batch in self._batches:
+                if batch.partition in answer.missing:
+                    batch.refuse(missing, _MESSAGES.get(missing))
+        self._append()
+
+    def _refusal(self, error: ErrorCode) -> ErrorCode:
+        return error_for("Produce", self._state.request.version, error)
 
 
 def produce(
@@ -138,151 +312,30 @@ def produce(
 ) -> None:
     """Answer a produce request, now or later. An acknowledgement means durable, whatever ``acks`` says; with
     ``acks`` 0 the caller sends no answer."""
-    state = Produce(broker, request, now_ms, reply)
     if not request.batches:
         reply({})
         return
+    state = _Produce(broker, request, now_ms, reply)
     if request.acks not in (-1, 0, 1):
         for partition in request.batches:
             state.refuse(partition, ErrorCode.INVALID_REQUIRED_ACKS)
         return
-    batches = [batch for item in request.batches.items() if (batch := _parsed(state, *item)) is not None]
-    transactional = [batch for batch in batches if batch.is_transactional]
-    if (transactional or state.is_nameless) and not _is_one_producer(state, batches, transactional):
-        return
-    unknown = [batch for batch in transactional if _guard_of(state, batch) is not None]
-    for batch in batches:
-        if batch not in unknown and batch.topic_partition not in state.results:
-            state.append(batch, NO_GUARD, lambda decide: decide(ErrorCode.NONE))
-    left = [batch for batch in unknown if batch.topic_partition not in state.results]
-    if left:
-        _Joining(state, left).ask()
-
-
-def _parsed(state: Produce, partition: TopicPartition, records: memoryview | None) -> _Batch | None:
-    """The batch for a partition; None when it is refused."""
-    broker = state.broker
-    log = broker.logs.get(partition)
-    if not broker.serves(partition):
-        state.refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    elif log is None:
-        state.refuse(partition, ErrorCode.KAFKA_STORAGE_ERROR)
-    elif partition.topic in _INTERNAL and not state.request.is_internal_allowed:
-        state.refuse(
-            partition, ErrorCode.INVALID_TOPIC_EXCEPTION, f"Cannot append to internal topic {partition.topic}"
-        )
-    elif records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != 2:
-        if records is not None and len(records) > _MAGIC_AT:
-            # the log says what is wrong
-            return _Batch(partition, log, records, NO_PRODUCER_ID, -1, -1, False, True)
-        state.refuse(partition, ErrorCode.INVALID_RECORD, "there must be exactly one batch of magic 2")
+    batches = []
+    for partition, records in request.batches.items():
+        batch = state.batch(partition, records)
+        if batch is not None:
+            batches.append(batch)
+    fault = state.fault(batches)
+    if fault is None:
+        state.append(batches)
     else:
-        attributes = records[_ATTRIBUTES_AT] << 8 | records[_ATTRIBUTES_AT + 1]
-        producer_id, epoch, sequence = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-        is_transactional = bool(attributes & ATTRIBUTE_TRANSACTIONAL)
-        if is_transactional and state.request.transactional_id is None:
-            state.is_nameless = True
-        is_transactional &= producer_id != NO_PRODUCER_ID
-        return _Batch(partition, log, records, producer_id, epoch, sequence, is_transactional)
-    return None
+        for batch in batches:
+            batch.refuse(*fault)
 
 
-def _is_one_producer(state: Produce, batches: list[_Batch], transactional: list[_Batch]) -> bool:
-    """Refuse all of a request whose transactional batches are not those of its transactional id."""
-    message = None
-    if state.is_nameless:
-        error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    elif len({(batch.producer_id, batch.producer_epoch) for batch in transactional}) > 1:
-        error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        message = "the transactional batches of one request are those of one producer id and epoch"
-    else:
-        return True
-    for batch in batches:
-        state.refuse(batch.topic_partition, error, message)
-    return False
-
-
-def _guard_of(state: Produce, batch: _Batch) -> int | None:
-    """The guard to append with after the coordinator has agreed; None when the transaction is open here."""
-    try:
-        guard = batch.log.verification.maybe_start(
-            batch.log.producers, batch.producer_id, batch.producer_epoch, batch.sequence,
-            supports_epoch_bump=state.request.is_implicit_add, now_ms=state.now_ms,
-        )  # fmt: skip
-    except KafkaError as error:
-        state.refuse(batch.topic_partition, error_code(error), str(error))
-        return NO_GUARD
-    if guard == NO_GUARD:
-        return None
-    if not state.request.is_implicit_add and not batch.log.config.transaction_partition_verification_enable:
-        return None
-    return guard
-
-
-class _Joining:
-    """Batches whose partitions join a transaction, or are looked for in it."""
-
-    def __init__(self, state: Produce, batches: list[_Batch]) -> None:
-        self._state = state
-        self._batches = batches
-        self._answer: ErrorCode | None = None
-        self._waiting: list[Callable[[ErrorCode], None]] = []
-
-    def ask(self) -> None:
-        """Send the coordinator the partitions."""
-        request, first = self._state.request, self._batches[0]
-        partitions = frozenset(batch.topic_partition for batch in self._batches)
-        identity = request.transactional_id or "", first.producer_id, first.producer_epoch
-        coordinator, now_ms = self._state.broker.transactions.coordinator, self._state.now_ms
-        if request.is_implicit_add:
-            event = AddPartitions(*identity, partitions, client_transaction_version=2)
-            coordinator.handle(event, self._answered, now_ms, on_append=self._append)
-        else:
-            coordinator.handle(VerifyPartitions(*identity, partitions), self._answered, now_ms)
-
-    def _append(self) -> None:
-        for batch in self._batches:
-            pending = batch.log.verification.pending(batch.producer_id)
-            guard = NO_GUARD if pending is None else pending.guard
-            self._state.append(batch, guard, self._when_answered)
-
-    def _when_answered(self, decide: Callable[[ErrorCode], None]) -> None:
-        if self._answer is None:
-            self._waiting.append(decide)
-        else:
-            decide(self._answer)
-
-    def _answered(self, answer: Answer) -> None:
-        if answer.error == ErrorCode.NONE:
-            self._append_those_found(answer)
-            self._answer = ErrorCode.NONE
-        else:
-            self._answer = self._refusal(answer.error)
-            for batch in self._batches:
-                if batch.topic_partition in self._state.appended:
-                    self._abort(batch)
-                else:
-                    self._state.refuse(batch.topic_partition, self._answer, _MESSAGES.get(self._answer))
-        waiting, self._waiting = self._waiting, []
-        for decide in waiting:
-            decide(self._answer)
-
-    def _abort(self, batch: _Batch) -> None:
-        """The record that was to be durable with the batch is not."""
-        abort_if_unknown(
-            self._state.broker, batch.topic_partition, self._state.request.transactional_id or "",
-            batch.producer_id, batch.producer_epoch,
-        )  # fmt: skip
-
-    def _append_those_found(self, answer: Answer) -> None:
-        missing = self._refusal(ErrorCode.TRANSACTION_ABORTABLE)
-        for batch in self._batches:
-            if batch.topic_partition in answer.missing:
-                self._state.refuse(batch.topic_partition, missing, _MESSAGES.get(missing))
-        self._append()
-
-    def _refusal(self, error: ErrorCode) -> ErrorCode:
-        return error_for("Produce", self._state.request.version, error)
+def _batch_size(records: memoryview) -> int:
+    """What the first batch says of its size."""
+    return _SIZE_OVERHEAD + int.from_bytes(records[8:_SIZE_OVERHEAD], "big", signed=True)
 
 
 _MESSAGES = {

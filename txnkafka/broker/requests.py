@@ -30,7 +30,7 @@ __all__ = [
 NO_LEADER_EPOCH = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ProduceRequest:
     """Batches for partitions, one for each: views of the request, which must not change before the answer.
     ``version`` is that of Produce: it decides how partitions join the transaction, and which error codes the
@@ -71,7 +71,7 @@ class FetchPartition(NamedTuple):
     last_fetched_epoch: int = NO_LEADER_EPOCH
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class FetchRequest:
     """Partitions in the order in which they are read, until ``max_bytes`` are there. The answer waits until
     ``min_bytes`` are, or ``max_wait_ms`` are over (KIP-74)."""

@@ -27,7 +27,7 @@ from txnkafka.wire.messages.produce import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from txnkafka.broker.broker import Broker
     from txnkafka.server.context import Context, Reply
@@ -42,22 +42,17 @@ _ZSTD: Final = 4
 
 def handle(broker: Broker, request: ProduceRequest, version: int, context: Context, reply: Reply) -> None:
     """Answer when everything is durable that the broker could append."""
-    answer = _Answer(broker, request, version, context)
-    batches = {
-        partition: records for partition, records in answer.batches.items() if partition not in answer.refused
-    }
+    answer = _Answer(broker, request, version, reply)
+    batches, refused = answer.batches, answer.refused
+    for partition in refused:
+        del batches[partition]
     if not batches:
-        reply(answer.of({}))
+        answer.give({})
         return
+    is_internal_allowed = context.client_id == _ADMIN_CLIENT
     broker.produce(
-        Batches(
-            batches,
-            request.transactional_id,
-            request.acks,
-            version,
-            is_internal_allowed=context.client_id == _ADMIN_CLIENT,
-        ),
-        lambda results: reply(answer.of(results)),
+        Batches(batches, request.transactional_id, request.acks, version, is_internal_allowed),
+        answer.give,
         now_ms=context.now_ms,
     )
 
@@ -65,70 +60,72 @@ def handle(broker: Broker, request: ProduceRequest, version: int, context: Conte
 class _Answer:
     """One request by partitions: ``batches`` of the topics that exist, ``refused`` ones among them."""
 
-    def __init__(self, broker: Broker, request: ProduceRequest, version: int, context: Context) -> None:
-        self._request = request
-        self._client_id = context.client_id
-        names = broker.image.topic_names
-        self._names = [
-            names.get(topic.topic_id) if version >= 13 else topic.name for topic in request.topic_data
-        ]
+    __slots__ = ("_acks", "_asked", "_reply", "batches", "refused")
+
+    def __init__(self, broker: Broker, request: ProduceRequest, version: int, reply: Reply) -> None:
+        self._acks = request.acks
+        self._reply = reply
+        # topics with their partitions, None for those that do not exist
+        self._asked: list[tuple[TopicProduceData, list[TopicPartition] | None]] = []
         self.batches: dict[TopicPartition, memoryview | None] = {}
         self.refused: dict[TopicPartition, ProduceResult] = {}
-        for name, topic in zip(self._names, request.topic_data, strict=True):
-            if name is None:
-                continue
-            for data in topic.partition_data:
-                partition, records = TopicPartition(name, data.index), data.records
-                self.batches[partition] = None if records is None else memoryview(records)
-                if version < 7 and records is not None and _is_zstd(records):
-                    self.refused[partition] = _OLD_AND_ZSTD
+        names = broker.image.topic_names
+        for topic in request.topic_data:
+            name = names.get(topic.topic_id) if version >= 13 else topic.name
+            self._asked.append((topic, None if name is None else self._partitions(name, topic, version)))
 
-    def of(self, results: Mapping[TopicPartition, ProduceResult]) -> ProduceResponse | CloseConnection | None:
-        """The answer when the broker has appended, or refused, the rest."""
-        results = {**results, **self.refused}
-        if self._request.acks == 0:
-            failed = [
-                f"{partition}: {result.error.name}" for partition, result in results.items() if result.error
-            ]
-            failed += [f"{topic.topic_id}: UNKNOWN_TOPIC_ID" for topic in self._topics_not_there()]
-            return CloseConnection(f"produce with acks 0 failed for {', '.join(failed)}") if failed else None
-        return ProduceResponse(
-            responses=tuple(
-                TopicProduceResponse(
-                    topic_id=topic.topic_id,
-                    name=topic.name,
-                    partition_responses=tuple(
-                        _response(
-                            data.index,
-                            _UNKNOWN_TOPIC_ID if name is None else results[TopicPartition(name, data.index)],
-                        )
-                        for data in topic.partition_data
-                    ),
+    def _partitions(self, name: str, topic: TopicProduceData, version: int) -> list[TopicPartition]:
+        partitions = []
+        for data in topic.partition_data:
+            partition, records = TopicPartition(name, data.index), data.records
+            partitions.append(partition)
+            self.batches[partition] = None if records is None else memoryview(records)
+            if version < 7 and records is not None and _is_zstd(records):
+                self.refused[partition] = _OLD_AND_ZSTD
+        return partitions
+
+    def give(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
+        """Answer: the broker has appended, or refused, the rest."""
+        if self.refused:
+            results = {**results, **self.refused}
+        self._reply(self._none(results) if self._acks == 0 else self._response(results))
+
+    def _none(self, results: Mapping[TopicPartition, ProduceResult]) -> CloseConnection | None:
+        failed = [f"{each}: {result.error.name}" for each, result in results.items() if result.error]
+        not_there = [topic.topic_id for topic, partitions in self._asked if partitions is None]
+        failed += [f"{topic_id}: UNKNOWN_TOPIC_ID" for topic_id in not_there]
+        return CloseConnection(f"produce with acks 0 failed for {', '.join(failed)}") if failed else None
+
+    def _response(self, results: Mapping[TopicPartition, ProduceResult]) -> ProduceResponse:
+        topics = []
+        for topic, partitions in self._asked:
+            if partitions is None:
+                answers = [_answer(data.index, _UNKNOWN_TOPIC_ID) for data in topic.partition_data]
+            else:
+                answers = [_answer(partition.partition, results[partition]) for partition in partitions]
+            if answers:
+                topics.append(
+                    TopicProduceResponse(
+                        topic_id=topic.topic_id, name=topic.name, partition_responses=tuple(answers)
+                    )
                 )
-                for name, topic in zip(self._names, self._request.topic_data, strict=True)
-                if topic.partition_data
-            )
-        )
-
-    def _topics_not_there(self) -> Iterator[TopicProduceData]:
-        for name, topic in zip(self._names, self._request.topic_data, strict=True):
-            if name is None:
-                yield topic
+        return ProduceResponse(responses=tuple(topics))
 
 
-def _response(index: int, result: ProduceResult) -> PartitionProduceResponse:
+def _answer(index: int, result: ProduceResult) -> PartitionProduceResponse:
     return PartitionProduceResponse(
         index=index,
         error_code=result.error,
         base_offset=result.base_offset,
         log_append_time_ms=result.log_append_time,
         log_start_offset=result.log_start_offset,
-        record_errors=tuple(
-            BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
-            for number, message in result.record_errors
-        ),
+        record_errors=tuple([_record_error(*each) for each in result.record_errors]),
         error_message=result.message,
     )
+
+
+def _record_error(number: int, message: str) -> BatchIndexAndErrorMessage:
+    return BatchIndexAndErrorMessage(batch_index=number, batch_index_error_message=message)
 
 
 def _is_zstd(records: Buffer) -> bool:
