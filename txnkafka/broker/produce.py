@@ -48,7 +48,7 @@ class _Produce:
     """One request under way: ``results`` of the partitions that are decided. It does not know its batches: a
     circle would keep the bytes of a request that is over until the garbage collector comes."""
 
-    __slots__ = ("broker", "is_nameless", "now_ms", "reply", "request", "results")
+    __slots__ = ("broker", "is_nameless", "is_transactional", "now_ms", "reply", "request", "results")
 
     def __init__(
         self,
@@ -62,7 +62,8 @@ class _Produce:
         self.now_ms = now_ms
         self.reply = reply
         self.results: dict[TopicPartition, ProduceResult] = {}
-        self.is_nameless = False  # a transactional batch, and no transactional id
+        self.is_transactional = False  # one of its batches is
+        self.is_nameless = False  # and there is no transactional id
 
     def decide(self, partition: TopicPartition, result: ProduceResult) -> None:
         """The answer for one partition, once; with the last one the request is answered."""
@@ -96,32 +97,34 @@ class _Produce:
             if attributes & ATTRIBUTE_TRANSACTIONAL:
                 batch.producer_id, batch.producer_epoch, batch.sequence = producer
                 batch.is_transactional = batch.producer_id != NO_PRODUCER_ID
-                self.is_nameless |= request.transactional_id is None
+                self.is_transactional = True
+                self.is_nameless = request.transactional_id is None
             return batch
         return None
 
-    def fault(self, batches: list[_Batch]) -> tuple[ErrorCode, str | None] | None:
-        """Why all of a request is refused: its transactional batches are not those of its transactional
-        id."""
+    def is_one_producer(self, batches: list[_Batch]) -> bool:
+        """Refuse all of a request whose transactional batches are not those of its transactional id."""
+        message = None
         if self.is_nameless:
-            return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, None
-        producers = {(each.producer_id, each.producer_epoch) for each in batches if each.is_transactional}
-        if len(producers) > 1:
+            error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        elif len({(each.producer_id, each.producer_epoch) for each in batches if each.is_transactional}) > 1:
+            error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
             message = "the transactional batches of one request are those of one producer id and epoch"
-            return ErrorCode.INVALID_PRODUCER_ID_MAPPING, message
-        return None
+        else:
+            return True
+        for batch in batches:
+            batch.refuse(error, message)
+        return False
 
-    def append(self, batches: list[_Batch]) -> None:
-        """Append what needs no coordinator, then ask it about the rest."""
+    def joining(self, batches: list[_Batch]) -> _Joining | None:
+        """The batches about which the coordinator is asked; None when there are none."""
         unknown = [batch for batch in batches if batch.is_transactional and batch.is_unknown()]
-        joining = _Joining(self, unknown) if unknown else None
+        if not unknown:
+            return None
+        joining = _Joining(self, unknown)
         for batch in unknown:
             batch.joining = joining
-        for batch in batches:
-            if batch.joining is None:
-                batch.append(NO_GUARD)
-        if joining is not None:
-            joining.ask()
+        return joining
 
 
 class _Batch:
@@ -311,7 +314,7 @@ def produce(
     reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
 ) -> None:
     """Answer a produce request, now or later. An acknowledgement means durable, whatever ``acks`` says; with
-    ``acks`` 0 the caller sends no answer."""
+    ``acks`` 0 the caller sends no answer. What needs no coordinator is appended before it is asked."""
     if not request.batches:
         reply({})
         return
@@ -325,12 +328,16 @@ def produce(
         batch = state.batch(partition, records)
         if batch is not None:
             batches.append(batch)
-    fault = state.fault(batches)
-    if fault is None:
-        state.append(batches)
-    else:
-        for batch in batches:
-            batch.refuse(*fault)
+    joining = None
+    if state.is_transactional:
+        if not state.is_one_producer(batches):
+            return
+        joining = state.joining(batches)
+    for batch in batches:
+        if batch.joining is None:
+            batch.append(NO_GUARD)
+    if joining is not None:
+        joining.ask()
 
 
 def _batch_size(records: memoryview) -> int:

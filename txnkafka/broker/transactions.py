@@ -155,13 +155,13 @@ class Transactions:
         is_client: bool = True,
     ) -> None:
         """Add partitions to a transaction, all or none, or look whether they are in it."""
-        self._broker.now_ms = now_ms
         broker = self._broker
+        broker.now_ms = now_ms
         refused = {}
         for partition in partitions:
             if is_client and partition.topic in (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
                 refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif not broker.serves(partition):
+            elif broker.registered(partition) is None:
                 refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if refused:
             not_attempted = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -169,8 +169,10 @@ class Transactions:
             return
 
         def answered(answer: Answer) -> None:
-            abortable = dict.fromkeys(answer.missing, ErrorCode.TRANSACTION_ABORTABLE)
-            reply({**dict.fromkeys(partitions, answer.error), **abortable})
+            errors = dict.fromkeys(partitions, answer.error)
+            if answer.missing:
+                errors.update(dict.fromkeys(answer.missing, ErrorCode.TRANSACTION_ABORTABLE))
+            reply(errors)
 
         identity = transactional_id, producer_id, producer_epoch, frozenset(partitions)
         if verify_only:
@@ -261,90 +263,81 @@ class Transactions:
         self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, is_awaited: bool = True
     ) -> int:
         """Append one batch to a partition of ``__transaction_state``."""
-        log = log_of(self._broker, TopicPartition(TRANSACTION_STATE_TOPIC, partition))
-        batch = encode_batch([(key, value, self._broker.now_ms) for key, value in records])
-        append_record_batch(self._broker, log, batch)
-        ticket = self._new_ticket()
-        self._broker.durability.when_durable(
+        broker, now_ms = self._broker, self._broker.now_ms
+        log = log_of(broker, TopicPartition(TRANSACTION_STATE_TOPIC, partition))
+        append_record_batch(broker, log, encode_batch([(key, value, now_ms) for key, value in records]))
+        self._flush_tickets = ticket = self._flush_tickets + 1
+        broker.durability.when_durable(
             log,
-            lambda error: self.coordinator.flushed(ticket, error, self._broker.now_ms),
+            lambda error: self.coordinator.flushed(ticket, error, broker.now_ms),
             is_awaited=is_awaited,
         )
         return ticket
 
     def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
         """The ticket of a flush of the producer's data in these partitions; None when all is durable."""
-        logs = [self._broker.logs[each] for each in sorted(partitions) if each in self._broker.logs]
-        unflushed = [log for log in logs if log.producers.last_data_offset(producer_id) >= log.recovery_point]
+        broker, unflushed = self._broker, []
+        for partition in sorted(partitions):
+            log = broker.logs.get(partition)
+            if log is not None and log.producers.last_data_offset(producer_id) >= log.recovery_point:
+                unflushed.append(log)
         if not unflushed:
             return None
         for log in unflushed:
             log.check_usable()
-        ticket = self._new_ticket()
-        self._broker.durability.when_all_durable(
-            unflushed, lambda error: self.coordinator.flushed(ticket, error, self._broker.now_ms)
+        self._flush_tickets = ticket = self._flush_tickets + 1
+        broker.durability.when_all_durable(
+            unflushed, lambda error: self.coordinator.flushed(ticket, error, broker.now_ms)
         )
         return ticket
 
-    def _new_ticket(self) -> int:
-        self._flush_tickets += 1
-        return self._flush_tickets
-
     def write_marker(self, marker: Marker) -> None:
-        """Append an end marker of the coordinator."""
-        partition = marker.partition
-        if not self._broker.serves(partition):
-            broker = self._broker
+        """Append an end marker of the coordinator. Its epoch counts, unless the partition has seen a greater
+        one, which an administrator wrote."""
+        partition, broker = marker.partition, self._broker
+        if broker.registered(partition) is None:
             broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, broker.now_ms))
             return
-        writable = WritableMarker(
-            marker.producer_id, marker.producer_epoch, marker.committed, (partition,),
-            self._coordinator_epoch(marker), marker.transaction_version,
-        )  # fmt: skip
-
-        def written(error: ErrorCode) -> None:
-            self.coordinator.marker_written(marker, error, self._broker.now_ms)
-
-        self.append_marker(partition, writable, written)
-
-    def _coordinator_epoch(self, marker: Marker) -> int:
-        """The marker's, unless the partition has seen a greater one, which an administrator wrote."""
-        log = self._broker.logs.get(marker.partition)
+        log, epoch = broker.logs.get(partition), marker.coordinator_epoch
         entry = None if log is None else log.producers.entry(marker.producer_id)
-        return (
-            marker.coordinator_epoch
-            if entry is None
-            else max(marker.coordinator_epoch, entry.coordinator_epoch)
-        )
+        if entry is not None and entry.coordinator_epoch > epoch:
+            epoch = entry.coordinator_epoch
+        self.append_marker(
+            partition,
+            WritableMarker(
+                marker.producer_id, marker.producer_epoch, marker.committed, (partition,), epoch,
+                marker.transaction_version,
+            ),
+            lambda error: self.coordinator.marker_written(marker, error, broker.now_ms),
+        )  # fmt: skip
 
     def append_marker(
         self, partition: TopicPartition, marker: WritableMarker, call: Callable[[ErrorCode], None]
     ) -> None:
         """Append a marker to a partition; ``call`` gets NONE when it is durable, or why it is not written."""
-        broker = self._broker
-        log = broker.logs.get(partition)
-        if not broker.serves(partition):
-            broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+        broker, now_ms = self._broker, self._broker.now_ms
+        registered, log = broker.registered(partition), broker.logs.get(partition)
+        if registered is None:
+            broker.durability.soon(call, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return
         if log is None:
-            broker.durability.soon(lambda: call(ErrorCode.KAFKA_STORAGE_ERROR))
+            broker.durability.soon(call, ErrorCode.KAFKA_STORAGE_ERROR)
             return
         if marker.producer_id < 0 or marker.producer_epoch < 0:  # Kafka fails to make a batch of it
-            broker.durability.soon(lambda: call(ErrorCode.UNKNOWN_SERVER_ERROR))
+            broker.durability.soon(call, ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         batch = end_txn_marker(
-            base_offset=0, timestamp=self._broker.now_ms, producer_id=marker.producer_id,
+            base_offset=0, timestamp=now_ms, producer_id=marker.producer_id,
             producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
             commit=marker.committed,
         )  # fmt: skip
         try:
             info = log.append(
-                batch, now_ms=self._broker.now_ms, leader_epoch=broker.leader_epoch(partition),
+                batch, now_ms=now_ms, leader_epoch=registered.leader_epoch,
                 origin=AppendOrigin.COORDINATOR, transaction_version=marker.transaction_version,
             )  # fmt: skip
         except KafkaError as raised:
-            code = error_code(raised)
-            broker.durability.soon(lambda: call(code))
+            broker.durability.soon(call, error_code(raised))
         else:
             broker.groups.on_marker(partition, info.first_offset, marker.producer_id, marker.committed)
             broker.durability.when_durable(log, call)

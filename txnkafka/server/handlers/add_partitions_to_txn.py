@@ -24,7 +24,7 @@ from txnkafka.wire.messages.add_partitions_to_txn import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from txnkafka.broker.broker import Broker
     from txnkafka.error_codes import ErrorCode
@@ -40,16 +40,16 @@ def handle(
 ) -> None:
     """Answer when the partitions of all transactions are durably in them."""
     if version < _FROM_BROKERS:
-        transaction = AddPartitionsToTxnTransaction(
-            transactional_id=request.v3_and_below_transactional_id,
-            producer_id=request.v3_and_below_producer_id,
-            producer_epoch=request.v3_and_below_producer_epoch,
-            topics=request.v3_and_below_topics,
+        broker.transactions.add_partitions(
+            request.v3_and_below_transactional_id,
+            request.v3_and_below_producer_id,
+            request.v3_and_below_producer_epoch,
+            _partitions(topics := request.v3_and_below_topics),
+            lambda errors: reply(
+                AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, errors, version))
+            ),
+            now_ms=context.now_ms,
         )
-        _add(
-            broker, transaction, version, context,
-            lambda topics: reply(AddPartitionsToTxnResponse(results_by_topic_v3_and_below=topics)),
-        )  # fmt: skip
         return
     results: dict[int, AddPartitionsToTxnResult] = {}
     transactions = request.transactions
@@ -75,37 +75,37 @@ def _add(
     done: Callable[[tuple[AddPartitionsToTxnTopicResult, ...]], None],
 ) -> None:
     topics = transaction.topics
+    if transaction.verify_only:
+        topics = tuple([topic for topic in topics if topic.partitions])  # as in Kafka
     broker.transactions.add_partitions(
         transaction.transactional_id,
         transaction.producer_id,
         transaction.producer_epoch,
-        [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions],
-        lambda errors: done(
-            tuple(
-                _result(topic, errors, version)
-                for topic in topics
-                if topic.partitions or not transaction.verify_only  # as in Kafka
-            )
-        ),
+        _partitions(topics),
+        lambda errors: done(_results(topics, errors, version)),
         now_ms=context.now_ms,
         verify_only=transaction.verify_only,
-        client_transaction_version=2 if version >= _FROM_BROKERS else 0,
-        is_client=version < _FROM_BROKERS,
+        client_transaction_version=2,
+        is_client=False,
     )
 
 
-def _result(
-    topic: AddPartitionsToTxnTopic, errors: Mapping[TopicPartition, ErrorCode], version: int
-) -> AddPartitionsToTxnTopicResult:
-    return AddPartitionsToTxnTopicResult(
-        name=topic.name,
-        results_by_partition=tuple(
-            AddPartitionsToTxnPartitionResult(
-                partition_index=number,
-                partition_error_code=error_for(
-                    "AddPartitionsToTxn", version, errors[TopicPartition(topic.name, number)]
-                ),
+def _partitions(topics: Sequence[AddPartitionsToTxnTopic]) -> list[TopicPartition]:
+    return [TopicPartition(topic.name, number) for topic in topics for number in topic.partitions]
+
+
+def _results(
+    topics: Sequence[AddPartitionsToTxnTopic], errors: Mapping[TopicPartition, ErrorCode], version: int
+) -> tuple[AddPartitionsToTxnTopicResult, ...]:
+    results = []
+    for topic in topics:
+        partitions = []
+        for number in topic.partitions:
+            error = error_for("AddPartitionsToTxn", version, errors[TopicPartition(topic.name, number)])
+            partitions.append(
+                AddPartitionsToTxnPartitionResult(partition_index=number, partition_error_code=error)
             )
-            for number in topic.partitions
-        ),
-    )
+        results.append(
+            AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=tuple(partitions))
+        )
+    return tuple(results)

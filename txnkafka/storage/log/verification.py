@@ -29,7 +29,7 @@ NO_GUARD = 0  # for a request that needs no verification; matches no pending one
 _guards = itertools.count(1)
 
 
-@dataclass
+@dataclass(slots=True)
 class PendingVerification:
     """The verification of one producer. No batch with a sequence above ``lowest_sequence`` may be appended
     before the waiting ones."""
