@@ -116,7 +116,7 @@ def up_to_the_end(log: Any, offset: int, **named: Any) -> Any:
     )
 
 
-def overtakes(self: Durability, log: Any) -> bool:
+def overtakes(self: Durability, log: Any, _: int) -> bool:
     """With the page cache, nobody waits for those before."""
     return self.mode == "page_cache" and log.active.is_named and log.fenced is None
 
