@@ -8,7 +8,7 @@ Source: ``TransactionCoordinator``, ``TransactionMarkerChannelManager``, ``Kafka
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.encode import encode_batch, end_txn_marker
@@ -50,6 +50,11 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["Answer", "Transactions", "WritableMarker"]
+
+
+@cache
+def _state_partition(number: int) -> TopicPartition:
+    return TopicPartition(TRANSACTION_STATE_TOPIC, number)
 
 
 class Transactions:
@@ -264,7 +269,7 @@ class Transactions:
     ) -> int:
         """Append one batch to a partition of ``__transaction_state``."""
         broker, now_ms = self._broker, self._broker.now_ms
-        log = log_of(broker, TopicPartition(TRANSACTION_STATE_TOPIC, partition))
+        log = log_of(broker, _state_partition(partition))
         append_record_batch(broker, log, encode_batch([(key, value, now_ms) for key, value in records]))
         self._flush_tickets = ticket = self._flush_tickets + 1
         broker.durability.when_durable(

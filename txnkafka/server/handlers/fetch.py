@@ -51,7 +51,7 @@ def handle(
     if isinstance(wanted, ErrorCode):
         reply(FetchResponse(error_code=wanted))
         return None
-    answer = _Answer(broker, version, wanted)
+    answer = _Answer(broker, version, wanted, reply)
     fetch = Fetch(
         answer.partitions,
         isolation_level(request.isolation_level),
@@ -59,15 +59,18 @@ def handle(
         request.max_bytes,
         0 if answer.refused else request.max_wait_ms,
     )
-    return broker.fetch(fetch, lambda found: reply(answer.of(found)), now_ms=context.now_ms)
+    return broker.fetch(fetch, answer.give, now_ms=context.now_ms)
 
 
 class _Answer:
     """One request by partitions: what the broker is asked, and the partitions that are refused here."""
 
-    def __init__(self, broker: Broker, version: int, wanted: Wanted) -> None:
+    __slots__ = ("_keys", "_reply", "_version", "_wanted", "partitions", "refused")
+
+    def __init__(self, broker: Broker, version: int, wanted: Wanted, reply: Reply) -> None:
         self._version = version
         self._wanted = wanted
+        self._reply = reply
         self._keys: list[Key] = []
         self.partitions: list[FetchPartition] = []
         self.refused: list[tuple[Key, PartitionData]] = []
@@ -79,31 +82,31 @@ class _Answer:
                 self.refused.append((key, _data(each.partition, FetchedPartition(error), version)))
             else:
                 partition = TopicPartition(name, each.partition)
-                asked = partition, each.fetch_offset, each.partition_max_bytes, each.current_leader_epoch
                 self._keys.append(key)
-                self.partitions.append(FetchPartition(*asked, each.last_fetched_epoch))
+                self.partitions.append(
+                    FetchPartition(
+                        partition, each.fetch_offset, each.partition_max_bytes, each.current_leader_epoch,
+                        each.last_fetched_epoch,
+                    )
+                )  # fmt: skip
 
-    def of(self, found: Sequence[tuple[TopicPartition, FetchedPartition]]) -> FetchResponse:
-        """The answer; reads the records."""
-        data = [
-            (key, _data(partition.partition, fetched, self._version))
-            for key, (partition, fetched) in zip(self._keys, found, strict=True)
-        ]
+    def give(self, found: Sequence[tuple[TopicPartition, FetchedPartition]]) -> None:
+        """Read the records, and answer."""
+        version, data = self._version, []
+        for key, (partition, fetched) in zip(self._keys, found, strict=True):
+            data.append((key, _data(partition.partition, fetched, version)))
+        data += self.refused
         by_topic: dict[str, list[PartitionData]] = {}
-        for (topic, _), each in self._wanted.answer([*data, *self.refused]):
+        for (topic, _), each in self._wanted.answer(data):
             by_topic.setdefault(topic, []).append(each)
-        has_ids = self._version >= 13
-        return FetchResponse(
-            session_id=self._wanted.session_id,
-            responses=tuple(
-                FetchableTopicResponse(
-                    topic_id=topic if has_ids else ZERO_UUID,
-                    topic="" if has_ids else topic,
-                    partitions=tuple(partitions),
-                )
-                for topic, partitions in by_topic.items()
-            ),
-        )
+        topics = [_topic(topic, partitions, version) for topic, partitions in by_topic.items()]
+        self._reply(FetchResponse(session_id=self._wanted.session_id, responses=tuple(topics)))
+
+
+def _topic(topic: str, partitions: list[PartitionData], version: int) -> FetchableTopicResponse:
+    if version >= 13:
+        return FetchableTopicResponse(topic_id=topic, topic="", partitions=tuple(partitions))
+    return FetchableTopicResponse(topic_id=ZERO_UUID, topic=topic, partitions=tuple(partitions))
 
 
 def _error(broker: Broker, topic: str, version: int) -> ErrorCode:
