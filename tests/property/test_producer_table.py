@@ -196,6 +196,12 @@ class Appends(RuleBasedStateMachine):
             wanted, found = known_of(self.model, producer_id), known_by(self.table, producer_id)
             assert found == wanted[len(wanted) - len(found) :]
             assert len(found) == len(wanted) or self.table.misses_older(producer_id)
+            entry = self.table.entry(producer_id)
+            assert self.table.epochs(producer_id) == (
+                None
+                if entry is None
+                else (entry.producer_epoch, entry.coordinator_epoch, entry.has_open_transaction)
+            )
             assert self.table.last_data_offset(producer_id) == (wanted[-1].last_offset if wanted else -1)
             assert self.table.is_active(producer_id) == (producer_id in self.model.entries)
 

@@ -331,6 +331,12 @@ cdef class ProducerTable:
         cdef producer* p = table_find(&self.t, producer_id)
         return None if p == NULL else state_entry(p)
 
+    def epochs(self, int64_t producer_id):
+        """Return a producer's epoch, that of its coordinator, and whether its transaction is open; None for
+        an unknown one. Cheaper than ``entry``."""
+        cdef producer* p = table_find(&self.t, producer_id)
+        return None if p == NULL else (p.epoch, p.coordinator_epoch, p.txn_first_offset >= 0)
+
     def known_batches(self, int64_t producer_id):
         """Return the batches by which retries of a producer are recognised, the oldest first."""
         cdef producer* p = table_find(&self.t, producer_id)

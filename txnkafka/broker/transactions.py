@@ -303,23 +303,29 @@ class Transactions:
         if broker.registered(partition) is None:
             broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, broker.now_ms))
             return
-        log, epoch = broker.logs.get(partition), marker.coordinator_epoch
-        entry = None if log is None else log.producers.entry(marker.producer_id)
-        if entry is not None and entry.coordinator_epoch > epoch:
-            epoch = entry.coordinator_epoch
-        self.append_marker(
-            partition,
-            WritableMarker(
-                marker.producer_id, marker.producer_epoch, marker.committed, (partition,), epoch,
-                marker.transaction_version,
-            ),
-            lambda error: self.coordinator.marker_written(marker, error, broker.now_ms),
-        )  # fmt: skip
+        log, coordinator_epoch = broker.logs.get(partition), marker.coordinator_epoch
+        known = None if log is None else log.producers.epochs(marker.producer_id)
+        if known is not None and known[1] > coordinator_epoch:
+            coordinator_epoch = known[1]
+
+        def written(error: ErrorCode) -> None:
+            self.coordinator.marker_written(marker, error, broker.now_ms)
+
+        self._append_marker(partition, marker, coordinator_epoch, written)
 
     def append_marker(
         self, partition: TopicPartition, marker: WritableMarker, call: Callable[[ErrorCode], None]
     ) -> None:
         """Append a marker to a partition; ``call`` gets NONE when it is durable, or why it is not written."""
+        self._append_marker(partition, marker, marker.coordinator_epoch, call)
+
+    def _append_marker(
+        self,
+        partition: TopicPartition,
+        marker: Marker | WritableMarker,
+        coordinator_epoch: int,
+        call: Callable[[ErrorCode], None],
+    ) -> None:
         broker, now_ms = self._broker, self._broker.now_ms
         registered, log = broker.registered(partition), broker.logs.get(partition)
         if registered is None:
@@ -333,7 +339,7 @@ class Transactions:
             return
         batch = end_txn_marker(
             base_offset=0, timestamp=now_ms, producer_id=marker.producer_id,
-            producer_epoch=marker.producer_epoch, coordinator_epoch=marker.coordinator_epoch,
+            producer_epoch=marker.producer_epoch, coordinator_epoch=coordinator_epoch,
             commit=marker.committed,
         )  # fmt: skip
         try:

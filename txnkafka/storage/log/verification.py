@@ -91,20 +91,23 @@ class VerificationState:
         """Start a verification; returns the guard for the append after the coordinator's confirmation, or
         ``NO_GUARD`` when the transaction is already open and needs none. Raises
         ``InvalidProducerEpochError``."""
-        entry = producers.entry(producer_id)
-        if entry is not None and producer_epoch < entry.producer_epoch:
-            raise InvalidProducerEpochError(
-                f"producer {producer_id}: epoch {producer_epoch} is older than epoch {entry.producer_epoch}, "
-                "which came before"
-            )
-        if entry is not None and entry.has_open_transaction and entry.producer_epoch == producer_epoch:
-            return NO_GUARD
+        known = producers.epochs(producer_id)
+        if known is not None:
+            epoch, _, is_open = known
+            if producer_epoch < epoch:
+                raise InvalidProducerEpochError(
+                    f"producer {producer_id}: epoch {producer_epoch} is older than epoch {epoch}, which came "
+                    "before"
+                )
+            if is_open and epoch == producer_epoch:
+                return NO_GUARD
         pending = self._pending.get(producer_id)
         if pending is None:
             pending = self._pending[producer_id] = PendingVerification(
                 next(_guards), now_ms, sequence, producer_epoch, supports_epoch_bump
             )
-        pending.join(sequence, producer_epoch)
+        else:
+            pending.join(sequence, producer_epoch)
         return pending.guard
 
     def pending(self, producer_id: int) -> PendingVerification | None:
