@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +55,6 @@ def prepare(data: Path, transactional_ids: Sequence[str]) -> None:
         producer = Producer(node, transactional_id)
         coordinator = node.broker.transactions.coordinator
         states = coordinator.partitions[coordinator.partition_of(transactional_id)].metadata
-        states[transactional_id] = replace(states[transactional_id], producer_epoch=EXHAUSTED_SOON)
+        states[transactional_id] = states[transactional_id]._replace(producer_epoch=EXHAUSTED_SOON)
         producer.init()
     node.close()

@@ -10,7 +10,6 @@ import random
 import subprocess
 from base64 import b64decode
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -225,7 +224,7 @@ def test_kafka_loads_a_state_with_a_last_epoch(kafka: Kafka) -> None:
     for state in states(1):
         key = encode_transaction_key(state.transactional_id)
         known, newer = (
-            encode_transaction_value(replace(state, last_producer_epoch=epoch), 1) for epoch in (-1, 32766)
+            encode_transaction_value(state._replace(last_producer_epoch=epoch), 1) for epoch in (-1, 32766)
         )
         assert len(newer) == len(known) + 4
         assert kafka.ask("loaded", key, newer) == kafka.ask("loaded", key, known)

@@ -106,8 +106,7 @@ class Twins:
     def _set_epoch(self, epoch: int) -> None:
         coordinator = self.world.coordinator
         state = coordinator.partitions[coordinator.partition_of("a")]
-        fields = {name: getattr(state.metadata["a"], name) for name in state.metadata["a"].__slots__}
-        state.replay(TransactionRecord("a", TransactionMetadata(**fields | {"producer_epoch": epoch})))
+        state.replay(TransactionRecord("a", state.metadata["a"]._replace(producer_epoch=epoch)))
         self.kafka.ask("epoch", "a", epoch)
 
     def metadata(self, name: str) -> TransactionMetadata | None:

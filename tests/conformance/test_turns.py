@@ -33,7 +33,7 @@ from txnkafka.logdir import PartitionView
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.wire.records import TransactionState
-from txnkafka.wire.records.transaction_log import encode_transaction_key, encode_transaction_value
+from txnkafka.wire.records.transaction_bytes import encode_transaction_key, encode_transaction_value
 
 ROUNDS = 10 if os.environ.get("TXNKAFKA_LONG") else 3
 SECONDS = 60

@@ -143,11 +143,9 @@ def started(version: int, epoch: int) -> Both:
         both.do("init", "a", (-1, -1), 0, 5)
         coordinator = both.world.coordinator
         state = coordinator.partitions[coordinator.partition_of("a")]
-        before = state.metadata["a"]
-        fields = {name: getattr(before, name) for name in before.__slots__} | {"producer_epoch": epoch}
-        record = TransactionRecord("a", TransactionMetadata(**fields))
+        record = TransactionRecord("a", state.metadata["a"]._replace(producer_epoch=epoch))
         log = both.world.host.state_logs[coordinator.partition_of("a")]
-        log.append((record.key, record.value(1)))
+        log.append(record.encoded(1))
         log.flush()
         state.replay(record)
         both.model.ids["a"].epoch = epoch

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -53,8 +52,8 @@ class Run:
         world = self.world
         world.init(name)
         number = world.coordinator.partition_of(name)
-        record = record_of(replace(world.state(name), producer_epoch=epoch))
-        world.host.state_logs[number].append((record.key, record.value(1)))
+        record = record_of(world.state(name)._replace(producer_epoch=epoch))
+        world.host.state_logs[number].append(record.encoded(1))
         world.host.state_logs[number].flush()
         world.coordinator.partitions[number].replay(record)
 

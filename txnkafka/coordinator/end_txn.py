@@ -17,7 +17,6 @@ Source: TransactionCoordinator.endTransaction and endTransactionWithTV1.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from txnkafka.coordinator.txn_events import (
@@ -30,8 +29,15 @@ from txnkafka.coordinator.txn_events import (
     Transition,
 )
 from txnkafka.coordinator.txn_image import (
+    COMPLETE,
+    COMPLETE_ABORT,
+    COMPLETE_COMMIT,
     IDLE,
+    IDLE_OR_ONGOING,
     LARGEST_EPOCH,
+    ONGOING,
+    PREPARE_ABORT,
+    PREPARE_COMMIT,
     PREPARED,
     identity_after,
     is_exhausted,
@@ -48,8 +54,9 @@ __all__ = ["abort_from_here", "end_txn"]
 
 EPOCH_BUMP: Final = 2  # the transaction version from which on each EndTxn increments the epoch
 WRONG_STATE: Final = Refused(ErrorCode.INVALID_TXN_STATE)
-PREPARES: Final = {True: TransactionState.PREPARE_COMMIT, False: TransactionState.PREPARE_ABORT}
-COMPLETES: Final = {True: TransactionState.COMPLETE_COMMIT, False: TransactionState.COMPLETE_ABORT}
+NONE: Final = ErrorCode.NONE
+PREPARES: Final = {True: PREPARE_COMMIT, False: PREPARE_ABORT}
+COMPLETES: Final = {True: COMPLETE_COMMIT, False: COMPLETE_ABORT}
 
 
 def end_txn(metadata: TransactionMetadata | None, event: EndTxn, setting: Setting) -> Result:
@@ -70,7 +77,7 @@ def _end(metadata: TransactionMetadata, event: EndTxn, setting: Setting) -> Resu
         return Refused(ErrorCode.PRODUCER_FENCED)
     if metadata.state in PREPARED:
         return Parked()
-    if metadata.state == TransactionState.ONGOING:
+    if metadata.state == ONGOING:
         image = prepared(
             metadata, PREPARES[event.committed], now_ms=setting.now_ms, client_transaction_version=0
         )
@@ -88,14 +95,14 @@ def _end_and_increment(metadata: TransactionMetadata, event: EndTxn, setting: Se
     if event.producer_id != metadata.producer_id and not rotated:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     is_retry = rotated or event.producer_epoch + 1 == metadata.producer_epoch
-    may_be_retry = metadata.state in COMPLETES.values()
+    may_be_retry = metadata.state in COMPLETE
     if event.producer_epoch != metadata.producer_epoch and not (is_retry and may_be_retry):
         return Refused(ErrorCode.PRODUCER_FENCED)
-    if metadata.state not in IDLE | {TransactionState.ONGOING}:
+    if metadata.state not in IDLE_OR_ONGOING:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     if is_retry and may_be_retry:
         return _repeated(metadata, event)
-    if event.committed and metadata.state != TransactionState.ONGOING:
+    if event.committed and metadata.state != ONGOING:
         return WRONG_STATE
     return _increment(metadata, PREPARES[event.committed], event.client_transaction_version, setting)
 
@@ -123,7 +130,7 @@ def _increment(
     identity that the producer will have when all is complete."""
     next_producer_id = NO_PRODUCER_ID
     if is_exhausted(metadata.producer_epoch):
-        if state == TransactionState.PREPARE_COMMIT and metadata.producer_epoch == LARGEST_EPOCH:
+        if state == PREPARE_COMMIT and metadata.producer_epoch == LARGEST_EPOCH:
             return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # no producer was ever given this epoch
         if setting.producer_id is None:
             return NeedsProducerId()
@@ -135,24 +142,23 @@ def _increment(
         client_transaction_version=client_version,
         next_producer_id=next_producer_id,
     )
-    return _prepare(image, Answer(ErrorCode.NONE, *identity_after(image)))
+    return _prepare(image, Answer(NONE, *identity_after(image)))
 
 
 def abort_from_here(metadata: TransactionMetadata, setting: Setting, response: Answer | Parked) -> Result:
     """Abort an open transaction whose producer did not ask for it, and fence the producer: one epoch is
     spent, however often it is tried, because a record that is not durable changes nothing (KAFKA-9666)."""
     if setting.version >= EPOCH_BUMP:
-        result = _increment(metadata, TransactionState.PREPARE_ABORT, setting.version, setting)
+        result = _increment(metadata, PREPARE_ABORT, setting.version, setting)
         if not isinstance(result, Transition) or result.metadata is None:
             return result
         return _prepare(result.metadata, response)
-    fenced = replace(
-        metadata,
+    fenced = metadata._replace(
         producer_epoch=min(metadata.producer_epoch + 1, LARGEST_EPOCH),
         last_producer_epoch=NO_PRODUCER_EPOCH,
     )
-    state = TransactionState.PREPARE_ABORT
-    return _prepare(prepared(fenced, state, now_ms=setting.now_ms, client_transaction_version=0), response)
+    image = prepared(fenced, PREPARE_ABORT, now_ms=setting.now_ms, client_transaction_version=0)
+    return _prepare(image, response)
 
 
 def _prepare(image: TransactionMetadata, response: Answer | Parked) -> Transition:

@@ -21,15 +21,16 @@ from txnkafka.coordinator.txn_events import (
     TransactionRecord,
     Transition,
 )
+from txnkafka.coordinator.txn_image import COMPLETE, ONGOING
 from txnkafka.error_codes import ErrorCode
-from txnkafka.wire.records import TransactionMetadata, TransactionState
+from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["Flight", "InFlight", "ParkedRequests", "Request", "may_build_on"]
 
 NEVER: Final = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Request:
     """An event and the callback for its answer, None for the coordinator's own events. A request parked
     longer than ``until_ms`` is refused. ``on_append`` is called when a record with what it asks for was
@@ -46,7 +47,7 @@ class Request:
             self.reply(answer)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(slots=True, eq=False)
 class Flight:
     """A record in flight, and what happens when it is durable. ``followers`` are answered after the request
     that has made it."""
@@ -63,29 +64,27 @@ class Flight:
 
 
 class InFlight:
-    """Flights by transactional id, in the order of the log, and by ticket."""
+    """Flights by ticket, and in ``by_id``, which is for others to read, by transactional id, in the order of
+    the log."""
 
     def __init__(self) -> None:
-        self._by_id: dict[str, list[Flight]] = {}
+        self.by_id: dict[str, list[Flight]] = {}
         self._by_ticket: dict[int, list[Flight]] = {}
 
-    def __contains__(self, transactional_id: str) -> bool:
-        return transactional_id in self._by_id
-
-    @property
-    def transactional_ids(self) -> list[str]:
-        """The ids that have a record in flight."""
-        return list(self._by_id)
-
     def add(self, ticket: int, flights: list[Flight]) -> None:
-        """Flights of one batch."""
-        self._by_ticket.setdefault(ticket, []).extend(flights)
+        """Flights of one batch, which has its own ticket."""
+        self._by_ticket[ticket] = flights
         for flight in flights:
-            self._by_id.setdefault(flight.record.transactional_id, []).append(flight)
+            transactional_id = flight.record.transactional_id
+            before = self.by_id.get(transactional_id)
+            if before is None:
+                self.by_id[transactional_id] = [flight]
+            else:
+                before.append(flight)
 
     def newest(self, transactional_id: str) -> TransactionRecord | None:
         """The last record of the id that is in flight."""
-        flights = self._by_id.get(transactional_id)
+        flights = self.by_id.get(transactional_id)
         return flights[-1].record if flights else None
 
     def follow(self, request: Request, result: Result) -> bool:
@@ -93,7 +92,7 @@ class InFlight:
         The leader of its partitions may append the data at once: later batches of the producer find its
         transaction open there, and would be appended before these. Not in a transaction before which the
         markers had the epoch of its data; see ``may_build_on``."""
-        flights = self._by_id.get(request.event.transactional_id)
+        flights = self.by_id.get(request.event.transactional_id)
         if not flights or request.on_append is None or not isinstance(result, Transition):
             return False
         metadata = flights[-1].record.metadata
@@ -105,41 +104,37 @@ class InFlight:
 
     def land(self, ticket: int) -> list[Flight]:
         """The flights of a ticket, which end here; without those that were dropped."""
-        return [flight for flight in self._by_ticket.pop(ticket, ()) if self._remove(flight)]
+        flights = self._by_ticket.pop(ticket, None)
+        return list(filter(self._remove, flights)) if flights else []
 
     def _remove(self, flight: Flight) -> bool:
-        flights = self._by_id.get(flight.record.transactional_id, [])
-        if flight not in flights:
+        transactional_id = flight.record.transactional_id
+        flights = self.by_id.get(transactional_id)
+        if flights is None or flight not in flights:
             return False
         flights.remove(flight)
         if not flights:
-            del self._by_id[flight.record.transactional_id]
+            del self.by_id[transactional_id]
         return True
 
     def drop(self, transactional_id: str) -> list[Request]:
         """Forget the flights of an id; returns whom they would have answered."""
-        flights = self._by_id.pop(transactional_id, ())
+        flights = self.by_id.pop(transactional_id, ())
         return [request for flight in flights for request in (flight.request, *flight.followers)]
 
 
 class ParkedRequests:
-    """Requests that wait, in the order of arrival for each transactional id."""
+    """Requests that wait: ``queues``, which is for others to read, has them by transactional id, in the order
+    of arrival. A queue stays, empty, while its last request is looked at again: what comes meanwhile waits
+    behind it."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._queues: dict[str, deque[Request]] = {}
-
-    def __contains__(self, transactional_id: str) -> bool:
-        return transactional_id in self._queues
-
-    @property
-    def transactional_ids(self) -> list[str]:
-        """The ids that have parked requests."""
-        return list(self._queues)
+        self.queues: dict[str, deque[Request]] = {}
 
     def add(self, request: Request) -> None:
         """Behind all others of the id; refused when there are too many."""
-        queue = self._queues.setdefault(request.event.transactional_id, deque())
+        queue = self.queues.setdefault(request.event.transactional_id, deque())
         if len(queue) < self._limit:
             queue.append(request)
         else:
@@ -150,40 +145,40 @@ class ParkedRequests:
         if not self._limit:
             self.add(request)
             return
-        self._queues.setdefault(request.event.transactional_id, deque()).appendleft(request)
+        self.queues.setdefault(request.event.transactional_id, deque()).appendleft(request)
 
     def is_first(self, request: Request) -> bool:
         """Whether the request is the next one of its id."""
-        queue = self._queues.get(request.event.transactional_id)
+        queue = self.queues.get(request.event.transactional_id)
         return queue is not None and len(queue) > 0 and queue[0] is request
 
     def take(self, transactional_id: str) -> Request | None:
         """Remove and return the first request of the id; None when none is left."""
-        queue = self._queues.get(transactional_id)
+        queue = self.queues.get(transactional_id)
         if queue:
             return queue.popleft()
-        self._queues.pop(transactional_id, None)
+        self.queues.pop(transactional_id, None)
         return None
 
     def drop(self, transactional_id: str) -> list[Request]:
         """Forget the requests of an id; returns them."""
-        return list(self._queues.pop(transactional_id, ()))
+        return list(self.queues.pop(transactional_id, ()))
 
     def take_old(self, now_ms: int) -> list[Request]:
         """Remove and return the requests whose time is over. An answer may bring the next request at once."""
         found: list[Request] = []
-        for transactional_id, queue in list(self._queues.items()):
+        for transactional_id, queue in list(self.queues.items()):
             while queue and queue[0].until_ms <= now_ms:
                 found.append(queue.popleft())
             if not queue:
-                del self._queues[transactional_id]
+                del self.queues[transactional_id]
         return found
 
     def deadline(self) -> int:
         """The earliest time at which a parked request must be refused; NEVER without one."""
-        if not self._queues:
+        if not self.queues:
             return NEVER
-        return min(queue[0].until_ms if queue else 0 for queue in self._queues.values())
+        return min(queue[0].until_ms if queue else 0 for queue in self.queues.values())
 
 
 def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
@@ -192,10 +187,10 @@ def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
     the markers had the epoch of that data: written once more after a crash, they would decide about it."""
     if metadata is None:
         return False
-    is_complete = metadata.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+    is_complete = metadata.state in COMPLETE
     if not isinstance(event, AddPartitions | AddOffsets):
         return is_complete
-    if metadata.state == TransactionState.ONGOING:
+    if metadata.state == ONGOING:
         return True
     had_own_epoch = metadata.client_transaction_version >= 2
     return is_complete and (had_own_epoch or event.client_transaction_version < 2)

@@ -26,7 +26,7 @@ from txnkafka.coordinator.txn_events import (
     Result,
     Transition,
 )
-from txnkafka.coordinator.txn_image import IDLE, PREPARED, image_of, is_exhausted, record_of
+from txnkafka.coordinator.txn_image import IDLE, ONGOING, PREPARED, image_of, is_exhausted, record_of
 from txnkafka.coordinator.txn_setting import Limits, Setting
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
@@ -47,7 +47,7 @@ def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId
         return Parked()
     if event.is_continuation and not names_this_producer(metadata, event):
         return FENCED
-    if metadata.state == TransactionState.ONGOING:
+    if metadata.state == ONGOING:
         # No producer gets the epoch of the abort: this request, decided again, increments it once more.
         return abort_from_here(metadata, setting, Parked())
     if metadata.state not in IDLE:

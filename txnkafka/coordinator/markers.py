@@ -23,7 +23,7 @@ Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandl
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from txnkafka.coordinator.txn_events import MarkersWritten, WriteMarkers
@@ -60,27 +60,12 @@ class Marker(NamedTuple):
 
 @dataclass(slots=True)
 class _Pending:
-    """The markers of one transaction that are not written yet, and how often each was tried in vain."""
+    """The markers of one transaction that are not written yet, by partition; how often those that failed did;
+    and what follows when all are written."""
 
-    effect: WriteMarkers
-    coordinator_epoch: int
-    failures: dict[TopicPartition, int] = field(default_factory=dict)
-
-    def marker(self, partition: TopicPartition) -> Marker:
-        effect = self.effect
-        return Marker(
-            effect.transactional_id,
-            partition,
-            effect.producer_id,
-            effect.producer_epoch,
-            self.coordinator_epoch,
-            effect.committed,
-            effect.transaction_version,
-        )
-
-    def written(self) -> MarkersWritten:
-        effect = self.effect
-        return MarkersWritten(effect.transactional_id, effect.producer_id, effect.producer_epoch)
+    markers: dict[TopicPartition, Marker]
+    written: MarkersWritten
+    failures: dict[TopicPartition, int]
 
 
 class Markers:
@@ -98,18 +83,28 @@ class Markers:
     def remaining(self, transactional_id: str) -> frozenset[TopicPartition]:
         """The partitions whose marker is not durable yet."""
         pending = self._pending.get(transactional_id)
-        return frozenset(pending.failures) if pending else frozenset()
+        return frozenset(pending.markers) if pending else frozenset()
+
+    @property
+    def has_deadline(self) -> bool:
+        """Whether ``deadline`` may be more than None."""
+        return bool(self._due)
 
     def begin(self, effect: WriteMarkers, coordinator_epoch: int, now_ms: int) -> MarkersWritten | None:
         """Take in the markers of a transaction, instead of those that its id had before. A transaction
         without partitions is written at once."""
-        pending = _Pending(effect, coordinator_epoch, dict.fromkeys(sorted(effect.partitions), 0))
-        if not effect.partitions:
-            self._pending.pop(effect.transactional_id, None)
-            return pending.written()
-        self._pending[effect.transactional_id] = pending
-        for partition in pending.failures:
-            self._push(now_ms, pending.marker(partition))
+        transactional_id, producer_id, epoch, committed, partitions, version = effect
+        written = MarkersWritten(transactional_id, producer_id, epoch)
+        if not partitions:
+            self._pending.pop(transactional_id, None)
+            return written
+        markers: dict[TopicPartition, Marker] = {}
+        self._pending[transactional_id] = _Pending(markers, written, {})
+        for partition in sorted(partitions):
+            marker = markers[partition] = Marker(
+                transactional_id, partition, producer_id, epoch, coordinator_epoch, committed, version
+            )
+            self._push(now_ms, marker)
         return None
 
     def due(self, now_ms: int) -> list[Marker]:
@@ -117,53 +112,53 @@ class Markers:
         found = []
         while self._due and self._due[0][0] <= now_ms:
             marker = heapq.heappop(self._due)[2]
-            if self._awaits(marker):
+            if self._awaiting(marker) is not None:
                 found.append(marker)
         return found
 
     def deadline(self) -> int | None:
         """When the next marker is due."""
-        while self._due and not self._awaits(self._due[0][2]):
+        while self._due and self._awaiting(self._due[0][2]) is None:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
     def acknowledge(self, marker: Marker, error: ErrorCode, now_ms: int) -> MarkersWritten | None:
         """A marker is durable in its partition, or was refused."""
-        if not self._awaits(marker):
+        pending = self._awaiting(marker)
+        if pending is None:
             return None
         if error in WRITTEN:
-            return self._written(marker)
-        failures = self._pending[marker.transactional_id].failures
-        failures[marker.partition] += 1
-        if error == ErrorCode.TRANSACTION_COORDINATOR_FENCED and failures[marker.partition] >= MAX_REFUSALS:
-            return self._written(marker)
-        backoff = FIRST_BACKOFF_MS << min(failures[marker.partition] - 1, 10)
+            return self._written(pending, marker)
+        failures = pending.failures
+        failed = failures[marker.partition] = failures.get(marker.partition, 0) + 1
+        if error == ErrorCode.TRANSACTION_COORDINATOR_FENCED and failed >= MAX_REFUSALS:
+            return self._written(pending, marker)
+        backoff = FIRST_BACKOFF_MS << min(failed - 1, 10)
         self._push(now_ms + min(backoff, LONGEST_BACKOFF_MS), marker)
         return None
 
     def partition_deleted(self, partition: TopicPartition) -> list[MarkersWritten]:
         """The topic of the partition is really gone, not merely without a log for a moment."""
-        hit = [pending for pending in self._pending.values() if partition in pending.failures]
-        done = [self._written(pending.marker(partition)) for pending in hit]
+        hit = [pending for pending in self._pending.values() if partition in pending.markers]
+        done = [self._written(pending, pending.markers[partition]) for pending in hit]
         return [event for event in done if event is not None]
 
     def forget(self, transactional_id: str) -> None:
         """Another coordinator goes on with the transaction."""
         self._pending.pop(transactional_id, None)
 
-    def _awaits(self, marker: Marker) -> bool:
+    def _awaiting(self, marker: Marker) -> _Pending | None:
         pending = self._pending.get(marker.transactional_id)
-        if pending is None or marker.partition not in pending.failures:
-            return False
-        return pending.marker(marker.partition) == marker
+        if pending is None or pending.markers.get(marker.partition) != marker:
+            return None
+        return pending
 
-    def _written(self, marker: Marker) -> MarkersWritten | None:
-        pending = self._pending[marker.transactional_id]
-        del pending.failures[marker.partition]
-        if pending.failures:
+    def _written(self, pending: _Pending, marker: Marker) -> MarkersWritten | None:
+        del pending.markers[marker.partition]
+        if pending.markers:
             return None
         del self._pending[marker.transactional_id]
-        return pending.written()
+        return pending.written
 
     def _push(self, time_ms: int, marker: Marker) -> None:
         self._arrivals += 1

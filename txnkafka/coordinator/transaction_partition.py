@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from txnkafka.coordinator.txn_events import TransactionRecord
+from txnkafka.coordinator.txn_image import ONGOING
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
-from txnkafka.wire.records import TransactionMetadata, TransactionState, decode_transaction_log
+from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 
 __all__ = ["TransactionPartition", "loaded_records"]
 
@@ -36,7 +37,7 @@ class TransactionPartition:
             self.metadata.pop(transactional_id, None)
         else:
             self.metadata[transactional_id] = metadata
-        if metadata is not None and metadata.state == TransactionState.ONGOING:
+        if metadata is not None and metadata.state == ONGOING:
             self.ongoing[transactional_id] = None
         else:
             self.ongoing.pop(transactional_id, None)

@@ -27,6 +27,7 @@ Source: TransactionCoordinator, TransactionStateManager of Apache Kafka 4.3.1.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from operator import attrgetter
 from typing import Final
 
@@ -55,19 +56,21 @@ from txnkafka.coordinator.txn_events import (
     Timeout,
     TransactionRecord,
     Transition,
+    WriteMarkers,
     answer_of,
 )
-from txnkafka.coordinator.txn_image import PREPARED, markers_of
+from txnkafka.coordinator.txn_image import PREPARE_COMMIT, PREPARED, markers_of
 from txnkafka.coordinator.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import TopicPartition
-from txnkafka.wire.records import TransactionMetadata, TransactionState
+from txnkafka.wire.records import TransactionMetadata
 from txnkafka.wire.schema import SchemaError
 
 __all__ = ["TransactionCoordinator"]
 
 COMPLETE_RETRY_MS: Final = 100
+NONE: Final = ErrorCode.NONE
 
 
 class TransactionCoordinator:
@@ -102,6 +105,7 @@ class TransactionCoordinator:
         self._next_timeouts = 0
         self._begun = Begun()
         self._expiry = Expiry(self.config.remove_expired_interval_ms)
+        self._next_round = 0  # of timeouts or expiry, which only ``advance`` changes
 
     def partition_of(self, transactional_id: str) -> int:
         """The partition of ``__transaction_state`` that the id belongs to."""
@@ -123,8 +127,8 @@ class TransactionCoordinator:
         for record in records:
             state.replay(record)
         self.partitions[partition] = state
-        for metadata in list(state.metadata.values()):
-            if metadata.state in PREPARED and (written := self._begin_markers(metadata, state, now_ms)):
+        for metadata in [each for each in state.metadata.values() if each.state in PREPARED]:
+            if written := self._begin_markers(markers_of(metadata), coordinator_epoch, now_ms):
                 self._complete(written, now_ms)
 
     def resign(self, partition: int) -> None:
@@ -132,7 +136,7 @@ class TransactionCoordinator:
         self.loading.discard(partition)
         state = self.partitions.pop(partition, None)
         known = state.metadata if state else ()
-        waiting = self._in_flight.transactional_ids + self._parked.transactional_ids
+        waiting = [*self._in_flight.by_id, *self._parked.queues]
         for transactional_id in dict.fromkeys([*waiting, *known]):
             if self.partition_of(transactional_id) == partition:
                 self._forget(transactional_id)
@@ -160,7 +164,7 @@ class TransactionCoordinator:
         when both are durable; if ``reply`` brings an error, it writes an ABORT marker with the next epoch."""
         until = self._ticks.at(now_ms) + self.config.max_parked_ms
         request = Request(event, reply, until, on_append)
-        if event.transactional_id in self._parked or not self._run(request, now_ms):
+        if event.transactional_id in self._parked.queues or not self._run(request, now_ms):
             self._parked.add(request)
 
     def new_producer_id(self, reply: Reply) -> None:
@@ -172,17 +176,24 @@ class TransactionCoordinator:
     def _run(self, request: Request, now_ms: int) -> bool:
         """Decide about a request; False when it has to wait."""
         event = request.event
-        if event.transactional_id and (error := self.ownership_error(event.transactional_id)):
+        transactional_id = event.transactional_id
+        state = self.partitions.get(partition_for(transactional_id, self.partition_count))
+        if state is None and transactional_id and (error := self.ownership_error(transactional_id)):
             request.answer(Answer(error))
             return True
-        newest = self._in_flight.newest(event.transactional_id)
-        if newest is not None and not may_build_on(newest.metadata, event):
-            return False
-        metadata = newest.metadata if newest else self._durable(event.transactional_id)
-        result = self._transition(metadata, event, now_ms)
+        flights = self._in_flight.by_id.get(transactional_id)
+        if flights:
+            metadata = flights[-1].record.metadata
+            if not may_build_on(metadata, event):
+                return False
+        else:
+            metadata = state.metadata.get(transactional_id) if state else None
+        result = transition(metadata, event, now_ms=now_ms, version=self.version, limits=self.config.limits)
+        if isinstance(result, NeedsProducerId):
+            result = self._with_producer_id(metadata, event, now_ms)
         if isinstance(result, Transition) and result.record is not None:
             return self._append(request, result, result.record, now_ms)
-        if newest is not None or isinstance(result, Parked):
+        if flights or isinstance(result, Parked):
             return self._in_flight.follow(request, result)
         request.answer(answer_of(result))
         return True
@@ -191,11 +202,8 @@ class TransactionCoordinator:
         state = self.partitions.get(self.partition_of(transactional_id))
         return state.metadata.get(transactional_id) if state else None
 
-    def _transition(self, metadata: TransactionMetadata | None, event: Event, now_ms: int) -> Result:
+    def _with_producer_id(self, metadata: TransactionMetadata | None, event: Event, now_ms: int) -> Result:
         limits, version = self.config.limits, self.version
-        result = transition(metadata, event, now_ms=now_ms, version=version, limits=limits)
-        if not isinstance(result, NeedsProducerId):
-            return result
         producer_id = self._producer_ids.take()
         if producer_id is None:
             return Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
@@ -206,7 +214,8 @@ class TransactionCoordinator:
     def _append(self, request: Request, result: Transition, record: TransactionRecord, now_ms: int) -> bool:
         """Append the record; a commit waits until the data of its transaction is durable."""
         try:
-            if self._waits_for_data(request, record.metadata):
+            image = record.metadata
+            if image is not None and image.state == PREPARE_COMMIT and self._waits_for_data(request, image):
                 return False
             self._fly([Flight(record, result, request)])
         except SchemaError:  # a transactional id that is too long for its key
@@ -219,9 +228,7 @@ class TransactionCoordinator:
             request.on_append()
         return True
 
-    def _waits_for_data(self, request: Request, metadata: TransactionMetadata | None) -> bool:
-        if metadata is None or metadata.state != TransactionState.PREPARE_COMMIT:
-            return False
+    def _waits_for_data(self, request: Request, metadata: TransactionMetadata) -> bool:
         if request in self._has_data:
             return False
         ticket = self._host.flush_data(metadata.producer_id, metadata.topic_partitions)
@@ -230,11 +237,13 @@ class TransactionCoordinator:
         return ticket is not None
 
     def _fly(self, flights: list[Flight]) -> None:
-        """Append the records of flights of one partition as one batch."""
-        partition = self.partition_of(flights[0].record.transactional_id)
-        records = [(flight.record.key, flight.record.value(self.version)) for flight in flights]
-        ticket = self._host.append(partition, records, is_awaited=any(map(_is_awaited, flights)))
-        self._in_flight.add(ticket, flights)
+        """Append records of one partition as one batch; nobody waits for COMPLETE_* and tombstones."""
+        partition = partition_for(flights[0].record.transactional_id, self.partition_count)
+        records, is_awaited = [], False
+        for flight in flights:
+            records.append(flight.record.encoded(self.version))
+            is_awaited = is_awaited or flight.request.reply is not None or bool(flight.result.effects)
+        self._in_flight.add(self._host.append(partition, records, is_awaited=is_awaited), flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
         """Nothing has changed; what has to be appended in any case is tried again."""
@@ -251,11 +260,12 @@ class TransactionCoordinator:
         for request in self._await_data.pop(ticket, ()):
             self._data_flushed(request, error, now_ms)
         for flight in self._in_flight.land(ticket):
-            if error == ErrorCode.NONE:
+            if error == NONE:
                 self._take_effect(flight, now_ms)
             else:
                 self._not_appended(flight.request, error, now_ms)
-            flight.answer_followers(Answer(append_error(error)))
+            if flight.followers:
+                flight.answer_followers(Answer(append_error(error)))
             self._resume(flight.record.transactional_id, now_ms)
 
     def _data_flushed(self, request: Request, error: ErrorCode, now_ms: int) -> None:
@@ -270,30 +280,27 @@ class TransactionCoordinator:
 
     def _take_effect(self, flight: Flight, now_ms: int) -> None:
         """The record is durable: it is the state, markers are written, the request is answered."""
-        record, response = flight.record, flight.result.response
-        state = self.partitions[self.partition_of(record.transactional_id)]
+        record, response, written = flight.record, flight.result.response, None
+        state = self.partitions[partition_for(record.transactional_id, self.partition_count)]
         state.replay(record)
         self.counts.add(record.metadata, flight.request.event)
-        written = None
-        if flight.result.effects and record.metadata is not None:
-            written = self._begin_markers(record.metadata, state, now_ms)
-        if isinstance(response, Answer):
-            flight.request.answer(response)
-        else:
+        for effect in flight.result.effects:
+            written = self._begin_markers(effect, state.coordinator_epoch, now_ms)
+        if not isinstance(response, Answer):
             self._parked.add_first(flight.request)
+        elif flight.request.reply is not None:
+            flight.request.reply(response)
         if written is not None:
             self._complete(written, now_ms)
 
-    def _begin_markers(
-        self, metadata: TransactionMetadata, state: TransactionPartition, now_ms: int
-    ) -> MarkersWritten | None:
+    def _begin_markers(self, effect: WriteMarkers, epoch: int, now_ms: int) -> MarkersWritten | None:
         ticks = self._ticks.at(now_ms)
-        written = self.markers.begin(markers_of(metadata), state.coordinator_epoch, ticks)
-        self._write_markers(now_ms)
+        written = self.markers.begin(effect, epoch, ticks)
+        self._write_markers(ticks)
         return written
 
-    def _write_markers(self, now_ms: int) -> None:
-        for marker in self.markers.due(self._ticks.at(now_ms)):
+    def _write_markers(self, ticks: int) -> None:
+        for marker in self.markers.due(ticks):
             self._host.write_marker(marker)
 
     def marker_written(self, marker: Marker, error: ErrorCode, now_ms: int) -> None:
@@ -315,7 +322,7 @@ class TransactionCoordinator:
 
     def _resume(self, transactional_id: str, now_ms: int) -> None:
         """Look at parked requests again, until one of them has to wait."""
-        while (request := self._parked.take(transactional_id)) is not None:
+        while transactional_id in self._parked.queues and (request := self._parked.take(transactional_id)):
             if not self._run(request, now_ms):
                 self._parked.add_first(request)
                 return
@@ -325,7 +332,13 @@ class TransactionCoordinator:
     def advance(self, now_ms: int) -> int:
         """Do what is due by the clock; returns when to be called again at the latest."""
         ticks = self._ticks.at(now_ms)
-        self._write_markers(now_ms)
+        if ticks >= self._next_round or self._parked.queues or self._incomplete or self.markers.has_deadline:
+            self._do_due(ticks, now_ms)
+            return self._ticks.wall(self._deadline())
+        return self._ticks.wall(self._next_round)
+
+    def _do_due(self, ticks: int, now_ms: int) -> None:
+        self._write_markers(ticks)
         if self._incomplete or self._parked.deadline() <= ticks:
             self._try_again(ticks, now_ms)
         if ticks >= self._next_timeouts:
@@ -333,7 +346,7 @@ class TransactionCoordinator:
             self._time_out(now_ms)
         if ticks >= self._expiry.deadline(ticks):
             self._expire(now_ms)
-        return self._ticks.wall(self._deadline(ticks))
+        self._next_round = min(self._next_timeouts, self._expiry.deadline(ticks))
 
     def _try_again(self, ticks: int, now_ms: int) -> None:
         """Append COMPLETE_* that were refused, and refuse requests that were parked for too long."""
@@ -344,47 +357,38 @@ class TransactionCoordinator:
             request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
             self._resume(request.event.transactional_id, now_ms)
 
-    def _deadline(self, ticks: int) -> int:
-        due = min(self._next_timeouts, self._expiry.deadline(ticks), self._parked.deadline())
-        if self._incomplete:
-            due = min(due, *(each for each, _ in self._incomplete.values()))
+    def _deadline(self) -> int:
+        due = min(self._next_round, self._parked.deadline(), *(each for each, _ in self._incomplete.values()))
         marker_due = self.markers.deadline()
         return due if marker_due is None else min(due, marker_due)
 
     def _time_out(self, now_ms: int) -> None:
         ongoing = [state.metadata[each] for state in self.partitions.values() for each in state.ongoing]
         for transactional_id, began in self._begun.by(ongoing, now_ms).items():
-            if transactional_id not in self._in_flight and transactional_id not in self._parked:
+            if transactional_id not in self._in_flight.by_id and transactional_id not in self._parked.queues:
                 self._run(Request(Timeout(transactional_id, began), None, now_ms), now_ms)
 
     def _expire(self, now_ms: int) -> None:
         """Write tombstones for a slice of the ids, for each partition of ``__transaction_state``."""
         ids = (each for state in self.partitions.values() for each in state.metadata)
-        tombstones: dict[int, dict[str, Transition]] = {}
+        tombstones: dict[int, list[Flight]] = {}
         for transactional_id in self._expiry.due(ids, self._ticks.at(now_ms)):
-            result = self._expired(transactional_id, now_ms)
-            if result is not None:
-                tombstones.setdefault(self.partition_of(transactional_id), {})[transactional_id] = result
-        for expired in tombstones.values():
-            records = [result.record for result in expired.values() if result.record is not None]
-            for batch in batches_of(records, attrgetter("key"), self.config.max_batch_bytes):
-                self._fly_tombstones([(record, expired[record.transactional_id]) for record in batch], now_ms)
+            if (flight := self._tombstone(transactional_id, now_ms)) is not None:
+                tombstones.setdefault(self.partition_of(transactional_id), []).append(flight)
+        for flights in tombstones.values():
+            for batch in batches_of(flights, attrgetter("record.key"), self.config.max_batch_bytes):
+                with suppress(KafkaError):  # nothing was written: these ids stay until the next round
+                    self._fly(batch)
 
-    def _expired(self, transactional_id: str, now_ms: int) -> Transition | None:
-        if transactional_id in self._in_flight or transactional_id in self._parked:
+    def _tombstone(self, transactional_id: str, now_ms: int) -> Flight | None:
+        if transactional_id in self._in_flight.by_id or transactional_id in self._parked.queues:
             return None
-        result = self._transition(self._durable(transactional_id), Expire(transactional_id), now_ms)
-        return result if isinstance(result, Transition) else None
-
-    def _fly_tombstones(self, batch: list[tuple[TransactionRecord, Transition]], now_ms: int) -> None:
-        flights = [
-            Flight(record, result, Request(Expire(record.transactional_id), None, now_ms))
-            for record, result in batch
-        ]
-        try:
-            self._fly(flights)
-        except KafkaError:
-            return  # nothing was written: these ids stay, and the next round looks at them again
+        event, limits = Expire(transactional_id), self.config.limits
+        metadata = self._durable(transactional_id)
+        result = transition(metadata, event, now_ms=now_ms, version=self.version, limits=limits)
+        if not isinstance(result, Transition) or result.record is None:
+            return None
+        return Flight(result.record, result, Request(event, None, now_ms))
 
     # What is known
 
@@ -393,8 +397,3 @@ class TransactionCoordinator:
         newest = self._in_flight.newest(transactional_id)
         is_going = newest is not None and newest.metadata is None
         return None if is_going else self._durable(transactional_id)
-
-
-def _is_awaited(flight: Flight) -> bool:
-    """Whether a client waits until the record is durable: not for COMPLETE_* and tombstones."""
-    return flight.request.reply is not None or bool(flight.result.effects)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from txnkafka.coordinator.txn_events import Event, Timeout
-from txnkafka.wire.records import TransactionMetadata, TransactionState
+from txnkafka.coordinator.txn_image import COMPLETE_ABORT, COMPLETE_COMMIT
+from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["TransactionCounts"]
 
@@ -22,9 +23,9 @@ class TransactionCounts:
         """A record became durable, because of an event."""
         if metadata is None:
             return
-        if metadata.state == TransactionState.COMPLETE_COMMIT:
+        if metadata.state == COMPLETE_COMMIT:
             self.committed += 1
-        elif metadata.state == TransactionState.COMPLETE_ABORT:
+        elif metadata.state == COMPLETE_ABORT:
             self.aborted += 1
         elif isinstance(event, Timeout):
             self.timed_out += 1

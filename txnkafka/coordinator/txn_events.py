@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
@@ -41,8 +41,7 @@ __all__ = [
 # Events
 
 
-@dataclass(frozen=True, slots=True)
-class InitProducerId:
+class InitProducerId(NamedTuple):
     """A producer asks for its id; with ``producer_id`` and ``producer_epoch`` it goes on as the one that it
     was (KIP-360). The last two fields are those of KIP-939."""
 
@@ -59,8 +58,7 @@ class InitProducerId:
         return self.producer_id != NO_PRODUCER_ID
 
 
-@dataclass(frozen=True, slots=True)
-class AddPartitions:
+class AddPartitions(NamedTuple):
     """AddPartitionsToTxn: of a client, or of the partition leader for a client of transaction version 2."""
 
     transactional_id: str
@@ -70,8 +68,7 @@ class AddPartitions:
     client_transaction_version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class AddOffsets:
+class AddOffsets(NamedTuple):
     """AddOffsetsToTxn; the sender computed which partition of ``__consumer_offsets`` the group has."""
 
     transactional_id: str
@@ -86,8 +83,7 @@ class AddOffsets:
         return frozenset((self.offsets_partition,))
 
 
-@dataclass(frozen=True, slots=True)
-class VerifyPartitions:
+class VerifyPartitions(NamedTuple):
     """AddPartitionsToTxn with VerifyOnly: are these partitions in the open transaction? (KIP-890 part 1)"""
 
     transactional_id: str
@@ -96,8 +92,7 @@ class VerifyPartitions:
     partitions: frozenset[TopicPartition]
 
 
-@dataclass(frozen=True, slots=True)
-class EndTxn:
+class EndTxn(NamedTuple):
     """A client commits or aborts."""
 
     transactional_id: str
@@ -107,8 +102,7 @@ class EndTxn:
     client_transaction_version: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Timeout:
+class Timeout(NamedTuple):
     """The open transaction may be older than its timeout; whether it is, the clock of ``transition`` says. It
     had begun by ``began_by``, whatever its record says; None is not known."""
 
@@ -116,8 +110,7 @@ class Timeout:
     began_by: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MarkersWritten:
+class MarkersWritten(NamedTuple):
     """All markers of the transaction with this marker epoch are durable."""
 
     transactional_id: str
@@ -125,8 +118,7 @@ class MarkersWritten:
     producer_epoch: int
 
 
-@dataclass(frozen=True, slots=True)
-class Expire:
+class Expire(NamedTuple):
     """The transactional id may have been idle for too long."""
 
     transactional_id: str
@@ -147,8 +139,7 @@ Event: TypeAlias = (
 # Results
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(NamedTuple):
     """The answer to a request; ids are -1 where the API or the error has none.
     ``missing`` are the partitions that a verification did not find: TRANSACTION_ABORTABLE for each."""
 
@@ -161,8 +152,7 @@ class Answer:
 Reply: TypeAlias = Callable[[Answer], None]
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionRecord:
+class TransactionRecord(NamedTuple):
     """A record of ``__transaction_state``: the state of a transactional id, or its tombstone (None)."""
 
     transactional_id: str
@@ -173,19 +163,21 @@ class TransactionRecord:
         """The key in the log."""
         return encode_transaction_key(self.transactional_id)
 
-    def value(self, version: int) -> bytes | None:
-        """The value in the log at a level of ``transaction.version``. At level 0 it has version 0, unless the
-        state is that of a newer client: Kafka refuses to write that, and the id stays blocked."""
-        if self.metadata is None:
-            return None
+    def encoded(self, version: int) -> tuple[bytes, bytes | None]:
+        """Key and value in the log at a level of ``transaction.version``. At level 0 the value has version 0,
+        unless the state is that of a newer client: Kafka refuses to write that, and the id stays blocked.
+        Raises SchemaError for an id that is too long."""
+        transactional_id, metadata = self
+        key = encode_transaction_key(transactional_id)
+        if metadata is None:
+            return key, None
         is_newer = (
-            self.metadata.client_transaction_version or self.metadata.next_producer_id != NO_PRODUCER_ID
+            version or metadata.client_transaction_version or metadata.next_producer_id != NO_PRODUCER_ID
         )
-        return encode_transaction_value(self.metadata, 1 if version or is_newer else 0)
+        return key, encode_transaction_value(metadata, 1 if is_newer else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class WriteMarkers:
+class WriteMarkers(NamedTuple):
     """An effect of PREPARE_*: these partitions get a marker with this identity. An empty set is complete."""
 
     transactional_id: str
@@ -202,8 +194,7 @@ class Parked:
     Kafka answers CONCURRENT_TRANSACTIONS, upon which a client sleeps and sends it again."""
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(NamedTuple):
     """The event is accepted. ``record``, if there is one, must be durable before ``response`` is given,
     ``metadata`` is the state and ``effects`` take place, in this order."""
 

@@ -6,23 +6,30 @@ TransactionMetadata.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Final
 
 from txnkafka.coordinator.txn_events import TransactionRecord, WriteMarkers
-from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdAndEpoch
+from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 __all__ = [
+    "COMPLETE",
+    "COMPLETE_ABORT",
+    "COMPLETE_COMMIT",
     "IDLE",
+    "IDLE_OR_ONGOING",
     "LARGEST_EPOCH",
     "NO_TIMEOUT",
+    "ONGOING",
     "PREPARED",
+    "PREPARE_ABORT",
+    "PREPARE_COMMIT",
     "VALID_PREVIOUS_STATES",
     "completed",
     "identity_after",
     "image_of",
     "is_exhausted",
+    "joined",
     "markers_of",
     "prepared",
     "record_of",
@@ -32,14 +39,23 @@ S = TransactionState
 LARGEST_EPOCH: Final = 2**15 - 1
 NO_TIMEOUT: Final = 2**31 - 1  # of a transaction with two-phase commit (KIP-939)
 
-IDLE: Final = frozenset({S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT})
-PREPARED: Final = frozenset({S.PREPARE_COMMIT, S.PREPARE_ABORT})
+# A member of an enum costs more to look up by its class than a rule that compares it.
+ONGOING: Final = S.ONGOING
+PREPARE_COMMIT: Final = S.PREPARE_COMMIT
+PREPARE_ABORT: Final = S.PREPARE_ABORT
+COMPLETE_COMMIT: Final = S.COMPLETE_COMMIT
+COMPLETE_ABORT: Final = S.COMPLETE_ABORT
+
+COMPLETE: Final = frozenset({COMPLETE_COMMIT, COMPLETE_ABORT})
+IDLE: Final = COMPLETE | {S.EMPTY}
+IDLE_OR_ONGOING: Final = IDLE | {ONGOING}
+PREPARED: Final = frozenset({PREPARE_COMMIT, PREPARE_ABORT})
 
 VALID_PREVIOUS_STATES: Final[dict[TransactionState, frozenset[TransactionState]]] = {
     S.EMPTY: IDLE,
-    S.ONGOING: IDLE | {S.ONGOING},
+    S.ONGOING: IDLE_OR_ONGOING,
     S.PREPARE_COMMIT: frozenset({S.ONGOING}),
-    S.PREPARE_ABORT: IDLE | {S.ONGOING},  # from an idle state: an empty abort, transaction version 2 only
+    S.PREPARE_ABORT: IDLE_OR_ONGOING,  # from an idle state: an empty abort, transaction version 2 only
     S.COMPLETE_COMMIT: frozenset({S.PREPARE_COMMIT}),
     S.COMPLETE_ABORT: frozenset({S.PREPARE_ABORT}),
     S.DEAD: IDLE,  # a tombstone, never a state in the log
@@ -52,12 +68,39 @@ def is_exhausted(producer_epoch: int) -> bool:
     return producer_epoch >= LARGEST_EPOCH - 1
 
 
+def may_not_follow(metadata: TransactionMetadata, state: TransactionState) -> ValueError:
+    """The error for a state that is not behind one of its previous states: a bug."""
+    return ValueError(f"{metadata.transactional_id!r}: {metadata.state.label} to {state.label}")
+
+
 def image_of(metadata: TransactionMetadata, state: TransactionState, **changes: Any) -> TransactionMetadata:
     """The next state; the previous producer id is the one that was held before, as in each of Kafka's images.
-    Raises ValueError for a state that may not follow: a bug."""
+    Raises ValueError for a state that may not follow, as all images do. The three of every transaction,
+    below, are made field by field, which takes half the time."""
     if metadata.state not in VALID_PREVIOUS_STATES[state]:
-        raise ValueError(f"{metadata.transactional_id!r}: {metadata.state.label} to {state.label}")
-    return replace(metadata, state=state, previous_producer_id=metadata.producer_id, **changes)
+        raise may_not_follow(metadata, state)
+    return metadata._replace(state=state, previous_producer_id=metadata.producer_id, **changes)
+
+
+def joined(
+    metadata: TransactionMetadata,
+    partitions: frozenset[TopicPartition],
+    *,
+    now_ms: int,
+    client_transaction_version: int,
+) -> TransactionMetadata:
+    """The image of ONGOING with more partitions; the transaction began with the first ones."""
+    (
+        transactional_id, producer_id, _, next_producer_id, epoch, next_epoch, timeout, before, known, _,
+        started, _, last_epoch,
+    ) = metadata  # fmt: skip
+    if before not in IDLE_OR_ONGOING:
+        raise may_not_follow(metadata, ONGOING)
+    return TransactionMetadata(
+        transactional_id, producer_id, producer_id, next_producer_id, epoch, next_epoch, timeout, ONGOING,
+        known | partitions if known else partitions, now_ms, now_ms if before in IDLE else started,
+        client_transaction_version, last_epoch,
+    )  # fmt: skip
 
 
 def prepared(
@@ -70,32 +113,31 @@ def prepared(
 ) -> TransactionMetadata:
     """The image of PREPARE_COMMIT or PREPARE_ABORT. Transaction version 2 increments the epoch (KIP-890), so
     that the marker fences what comes late; an epoch that is already the largest one stays."""
-    changes: dict[str, Any] = {
-        "next_producer_id": next_producer_id,
-        "last_update_timestamp": now_ms,
-        "client_transaction_version": client_transaction_version,
-    }
+    (
+        transactional_id, producer_id, _, _, epoch, next_epoch, timeout, before, partitions, _, started, _,
+        last_epoch,
+    ) = metadata  # fmt: skip
+    if before not in VALID_PREVIOUS_STATES[state]:
+        raise may_not_follow(metadata, state)
     if client_transaction_version >= 2:
-        changes["producer_epoch"] = min(metadata.producer_epoch + 1, LARGEST_EPOCH)
-        changes["last_producer_epoch"] = metadata.producer_epoch
-    if metadata.state in IDLE:
-        changes["start_timestamp"] = now_ms
-    return image_of(metadata, state, **changes)
+        epoch, last_epoch = min(epoch + 1, LARGEST_EPOCH), epoch
+    return TransactionMetadata(
+        transactional_id, producer_id, producer_id, next_producer_id, epoch, next_epoch, timeout, state,
+        partitions, now_ms, now_ms if before in IDLE else started, client_transaction_version, last_epoch,
+    )  # fmt: skip
 
 
 def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     """The image of COMPLETE_COMMIT or COMPLETE_ABORT, with the next producer id where PREPARE_* named one."""
-    producer_id, producer_epoch = identity_after(metadata)
-    return image_of(
-        metadata,
-        S.COMPLETE_COMMIT if metadata.state == S.PREPARE_COMMIT else S.COMPLETE_ABORT,
-        producer_id=producer_id,
-        producer_epoch=producer_epoch,
-        next_producer_id=NO_PRODUCER_ID,
-        next_producer_epoch=NO_PRODUCER_EPOCH,
-        topic_partitions=frozenset(),
-        last_update_timestamp=now_ms,
-    )
+    transactional_id, held, _, _, _, _, timeout, before, _, _, started, version, last_epoch = metadata
+    state = COMPLETE_COMMIT if before == PREPARE_COMMIT else COMPLETE_ABORT
+    if before not in PREPARED:
+        raise may_not_follow(metadata, state)
+    producer_id, epoch = identity_after(metadata)
+    return TransactionMetadata(
+        transactional_id, producer_id, held, NO_PRODUCER_ID, epoch, NO_PRODUCER_EPOCH, timeout, state,
+        frozenset(), now_ms, started, version, last_epoch,
+    )  # fmt: skip
 
 
 def identity_after(metadata: TransactionMetadata) -> ProducerIdAndEpoch:
@@ -111,7 +153,7 @@ def markers_of(metadata: TransactionMetadata) -> WriteMarkers:
         metadata.transactional_id,
         metadata.producer_id,
         metadata.producer_epoch,
-        metadata.state == S.PREPARE_COMMIT,
+        metadata.state == PREPARE_COMMIT,
         metadata.topic_partitions,
         metadata.client_transaction_version,
     )

@@ -38,10 +38,19 @@ from txnkafka.coordinator.txn_events import (
     Transition,
     VerifyPartitions,
 )
-from txnkafka.coordinator.txn_image import IDLE, NO_TIMEOUT, PREPARED, completed, image_of, record_of
+from txnkafka.coordinator.txn_image import (
+    IDLE,
+    IDLE_OR_ONGOING,
+    NO_TIMEOUT,
+    ONGOING,
+    PREPARED,
+    completed,
+    joined,
+    record_of,
+)
 from txnkafka.coordinator.txn_setting import KAFKAS_LIMITS, Limits, Setting
 from txnkafka.error_codes import ErrorCode
-from txnkafka.wire.records import TransactionMetadata, TransactionState
+from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["transition"]
 
@@ -78,18 +87,13 @@ def add_partitions(
         return Parked()
     if error := other_producer(metadata, event.producer_id, event.producer_epoch):
         return Refused(error)
-    if metadata.state == TransactionState.ONGOING and event.partitions <= metadata.topic_partitions:
+    partitions = event.partitions
+    if metadata.state == ONGOING and partitions <= metadata.topic_partitions:
         return Transition(metadata)
-    if metadata.state not in IDLE | {TransactionState.ONGOING}:
+    if metadata.state not in IDLE_OR_ONGOING:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
-    image = image_of(
-        metadata,
-        TransactionState.ONGOING,
-        topic_partitions=metadata.topic_partitions | event.partitions,
-        start_timestamp=setting.now_ms if metadata.state in IDLE else metadata.start_timestamp,
-        last_update_timestamp=setting.now_ms,
-        client_transaction_version=event.client_transaction_version,
-    )
+    version = event.client_transaction_version
+    image = joined(metadata, partitions, now_ms=setting.now_ms, client_transaction_version=version)
     return Transition(image, record_of(image))
 
 
@@ -118,7 +122,7 @@ def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epo
 def time_out(metadata: TransactionMetadata | None, event: Timeout, setting: Setting) -> Result:
     """Abort a transaction that is older than its timeout. It counts from the first partition on, and the
     epoch is incremented, so that its producer does not go on (KAFKA-6119)."""
-    if metadata is None or metadata.state != TransactionState.ONGOING:
+    if metadata is None or metadata.state != ONGOING:
         return NOT_DUE
     if metadata.transaction_timeout_ms == NO_TIMEOUT:
         return NOT_DUE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.unit.coordinator.transition_cases import ID, STARTED, state_of
 from txnkafka.coordinator.begun import Begun
 from txnkafka.wire.records import TransactionState
@@ -23,6 +21,6 @@ def test_a_beginning_in_the_future_counts_from_when_it_is_seen() -> None:
     assert [begun.by([OPEN], now)[ID] for now in (STARTED - 9, STARTED - 5)] == [STARTED - 9] * 2
     assert begun.by([OPEN], STARTED - 20) == {ID: STARTED - 20}  # put back once more
     assert begun.by([OPEN], STARTED + 1) == {ID: STARTED - 20}
-    following = replace(OPEN, start_timestamp=STARTED + 2)  # another transaction of the same id
+    following = OPEN._replace(start_timestamp=STARTED + 2)  # another transaction of the same id
     assert begun.by([following], STARTED + 3) == {ID: STARTED + 2}
     assert begun.by([OPEN], STARTED + 4) == {ID: STARTED}

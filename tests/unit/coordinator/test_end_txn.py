@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.unit.coordinator.transition_cases import EPOCH, FOREIGN, ID, NOW, PRODUCER, state_of
@@ -166,7 +164,7 @@ def exhausted() -> tuple[World, Answer]:
     world = World(first_producer_id=5)
     world.init()
     states = world.coordinator.partitions[world.coordinator.partition_of("tx")].metadata
-    states["tx"] = replace(states["tx"], producer_epoch=32766)
+    states["tx"] = states["tx"]._replace(producer_epoch=32766)
     producer = Answer(ErrorCode.NONE, 5, 32766)
     world.begin(producer, T0)
     return world, producer
@@ -190,7 +188,7 @@ def test_no_producer_id_is_there() -> None:
     before = world.state()
     assert world.error(world.end(producer, True)) == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     assert world.state() == before
-    assert asked(replace(state_of(S.ONGOING), producer_epoch=32766), True, 2, 32766) == NeedsProducerId()
+    assert asked(state_of(S.ONGOING)._replace(producer_epoch=32766), True, 2, 32766) == NeedsProducerId()
 
 
 def test_the_partition_leaves_between_append_and_markers() -> None:
@@ -210,7 +208,7 @@ def test_a_producer_that_wakes_up_after_its_timeout(epoch: int) -> None:
     world = World(first_producer_id=5)
     world.init(timeout_ms=100)
     states = world.coordinator.partitions[world.coordinator.partition_of("tx")].metadata
-    states["tx"] = replace(states["tx"], producer_epoch=epoch)
+    states["tx"] = states["tx"]._replace(producer_epoch=epoch)
     producer = Answer(ErrorCode.NONE, 5, epoch)
     world.begin(producer, T0)
     world.advance(20_000)

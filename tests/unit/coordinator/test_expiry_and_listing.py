@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from operator import attrgetter
 
 import pytest
@@ -95,7 +94,7 @@ def test_only_an_open_transaction_times_out_by_its_start() -> None:
         assert isinstance(result, Transition) == (state == S.ONGOING)
         assert at(state_of(state), Timeout("tx"), LATE - 1) == NOT_NOW
     assert at(None, Timeout("tx"), LATE) == NOT_NOW
-    assert at(replace(state_of(S.ONGOING), transaction_timeout_ms=2**31 - 1), Timeout("tx"), 2**62) == NOT_NOW
+    assert at(state_of(S.ONGOING)._replace(transaction_timeout_ms=2**31 - 1), Timeout("tx"), 2**62) == NOT_NOW
 
 
 def test_an_open_transaction_that_was_loaded_keeps_its_start() -> None:
@@ -144,7 +143,7 @@ def test_a_timeout_at_the_last_epoch_rotates_the_producer() -> None:
     world = World(first_producer_id=5)
     world.init(timeout_ms=100)
     states = world.coordinator.partitions[world.coordinator.partition_of("tx")].metadata
-    states["tx"] = replace(states["tx"], producer_epoch=32766)
+    states["tx"] = states["tx"]._replace(producer_epoch=32766)
     world.begin(Answer(ErrorCode.NONE, 5, 32766), T0)
     world.advance(20_000)
     world.host.settle()
@@ -228,7 +227,7 @@ def test_many_ids_expire_in_slices() -> None:
 
 
 def test_an_id_whose_epoch_is_minus_1_expires_and_is_usable() -> None:
-    never = replace(state_of(S.EMPTY), producer_epoch=-1, last_producer_epoch=-1)
+    never = state_of(S.EMPTY)._replace(producer_epoch=-1, last_producer_epoch=-1)
     assert at(never, Expire("tx"), MUCH_LATER) == Transition(None, TransactionRecord("tx", None))
     result = at(never, InitProducerId("tx", 1_000, 500, 3), NOW)
     assert isinstance(result, Transition)
@@ -254,7 +253,7 @@ def test_what_a_log_says() -> None:
 
 
 def record_value(metadata: TransactionMetadata) -> bytes:
-    value = TransactionRecord(metadata.transactional_id, metadata).value(1)
+    value = TransactionRecord(metadata.transactional_id, metadata).encoded(1)[1]
     assert value is not None
     return value
 
@@ -361,7 +360,7 @@ def test_partitions_vanish_as_their_markers_are_written() -> None:
 
 def test_a_fence_at_the_largest_epoch_does_not_overflow() -> None:
     """Below transaction version 2 an aborted producer may have epoch 32767, and its transaction a timeout."""
-    ongoing = replace(state_of(S.ONGOING), producer_epoch=32767)
+    ongoing = state_of(S.ONGOING)._replace(producer_epoch=32767)
     for event in (Timeout("tx"), InitProducerId("tx", 1_000)):
         result = transition(ongoing, event, now_ms=LATE, version=1)
         assert isinstance(result, Transition)

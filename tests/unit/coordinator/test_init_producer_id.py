@@ -163,11 +163,7 @@ def at(epoch: int) -> TransactionMetadata:
     """Idle at this epoch."""
     world = World()
     world.init()
-    return TransactionMetadata(**{**fields(world.state()), "producer_epoch": epoch, "producer_id": PRODUCER})
-
-
-def fields(metadata: TransactionMetadata) -> dict[str, object]:
-    return {name: getattr(metadata, name) for name in metadata.__slots__}
+    return world.state()._replace(producer_epoch=epoch, producer_id=PRODUCER)
 
 
 def test_no_epoch_is_left() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from tests.unit.coordinator.transition_cases import ANOTHER, EPOCH, FOREIGN, INSIDE, PRODUCER, state_of
@@ -34,7 +32,7 @@ def test_an_open_transaction_ends_where_it_has_its_partition() -> None:
 @pytest.mark.parametrize(("version", "ends_equal"), [(0, True), (2, False)])
 def test_markers_end_what_has_an_older_epoch(state: S, version: int, ends_equal: bool) -> None:
     """Below transaction version 2 the markers have the epoch of the data, and the next transaction waits."""
-    prepared = replace(state_of(state), client_transaction_version=version)
+    prepared = state_of(state)._replace(client_transaction_version=version)
     assert will_end(prepared, INSIDE, entry(epoch=EPOCH - 1))
     assert will_end(prepared, INSIDE, entry()) == ends_equal
     assert not will_end(prepared, INSIDE, entry(epoch=EPOCH + 1))
@@ -43,7 +41,7 @@ def test_markers_end_what_has_an_older_epoch(state: S, version: int, ends_equal:
 @pytest.mark.parametrize("state", [*IDLE, *PREPARED, S.ONGOING])
 @pytest.mark.parametrize("version", [0, 2])
 def test_the_next_transaction_is_known_by_an_epoch_of_its_own(state: S, version: int) -> None:
-    owner = replace(state_of(state), client_transaction_version=version)
+    owner = state_of(state)._replace(client_transaction_version=version)
     assert is_next_of(owner, entry()) == (version == 2 or state == S.EMPTY)
     for epoch in (EPOCH - 1, EPOCH + 1):
         assert not is_next_of(owner, entry(epoch=epoch))
@@ -51,7 +49,7 @@ def test_the_next_transaction_is_known_by_an_epoch_of_its_own(state: S, version:
 
 
 def test_the_next_producer_id_begins_with_epoch_0() -> None:
-    owner = replace(state_of(S.PREPARE_COMMIT), next_producer_id=99)
+    owner = state_of(S.PREPARE_COMMIT)._replace(next_producer_id=99)
     assert is_next_of(owner, entry(99, 0))
     assert not is_next_of(owner, entry(99, 1))
     assert not will_end(owner, INSIDE, entry(99, 0))

@@ -115,9 +115,7 @@ def test_the_new_producer_may_come_before_the_rotation_is_complete() -> None:
     world = World(first_producer_id=5)
     world.init()
     states = world.coordinator.partitions[world.coordinator.partition_of("tx")].metadata
-    states["tx"] = TransactionMetadata(
-        **{name: getattr(states["tx"], name) for name in states["tx"].__slots__} | {"producer_epoch": 32766}
-    )
+    states["tx"] = states["tx"]._replace(producer_epoch=32766)
     last = Answer(ErrorCode.NONE, 5, 32766)
     world.begin(last, T0)
     ended = world.send(world.end(last, True))

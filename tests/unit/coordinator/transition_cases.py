@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import NamedTuple
 
 from txnkafka.coordinator.txn_events import (
@@ -206,7 +205,7 @@ def _image(before: TransactionMetadata | None, result: Transition, case: Case) -
     assert after.last_update_timestamp == case.now_ms
     assert after.next_producer_epoch == -1
     if before is None:
-        before = replace(after, producer_id=-1, producer_epoch=-1)
+        before = after._replace(producer_id=-1, producer_epoch=-1)
     changes = [f"-> {after.state.label}"]
     changes += [f"{word} {value}" for word, value in _changes(before, after, case.now_ms)]
     return ", ".join(changes)

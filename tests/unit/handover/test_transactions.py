@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tests.unit.broker.node import NOW, Node, Producer
 from txnkafka import LogDir
 from txnkafka._core.encode import encode_batch
@@ -32,7 +30,7 @@ WHERE = frozenset({TopicPartition("t", 0), TopicPartition("t", 1)})
 
 
 def fate(to: Owner = Owner.KAFKA, now_ms: int = NOW, **fields: object) -> str:
-    state = replace(BASE, **fields)  # type: ignore[arg-type]
+    state = BASE._replace(**fields)  # type: ignore[arg-type]
     view = CoordinatorView({"x": state}, {"x": 0}, (0,), frozenset())
     (row,) = transaction_rows(view, to, now_ms)
     assert row.is_open == (state.state in (S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT))
@@ -156,7 +154,7 @@ def test_hanging_transactions_are_named() -> None:
     directory = LogDir("/data", file_system=node.files)
     view = directory.partition("t", 0)
     assert list(hanging([view], directory.coordinator, NOW)) == []
-    stranger = replace(directory.coordinator.transactions["x"], producer_id=99)
+    stranger = directory.coordinator.transactions["x"]._replace(producer_id=99)
     unknown = CoordinatorView({"x": stranger}, {"x": 0}, tuple(range(50)), frozenset())
     (finding,) = hanging([view], unknown, NOW)
     assert (finding.code, finding.severity) == ("hanging-transaction", "warning")

@@ -62,9 +62,12 @@ STATES = st.builds(
     last_update_timestamp=INT64,
     start_timestamp=INT64,
     client_transaction_version=INT16,
-).map(lambda found: found if found.state else replace(found, topic_partitions=frozenset()))
+    last_producer_epoch=INT16,
+).map(lambda found: found if found.state else found._replace(topic_partitions=frozenset()))
 # Version 0 has no fields for these.
-NEWER = {"previous_producer_id": -1, "next_producer_id": -1, "next_producer_epoch": -1}
+NEWER = {
+    "previous_producer_id": -1, "next_producer_id": -1, "next_producer_epoch": -1, "last_producer_epoch": -1
+}  # fmt: skip
 
 
 # Transactions
@@ -90,10 +93,10 @@ def test_partitions_are_sorted() -> None:
 @given(STATES, st.integers(0, 1))
 def test_a_state_is_read_as_it_was_written(state: TransactionMetadata, version: int) -> None:
     if version == 0:
-        state = replace(state, client_transaction_version=0)
+        state = state._replace(client_transaction_version=0)
     key, value = encode_transaction_key(state.transactional_id), encode_transaction_value(state, version)
     read = TransactionMetadata.of(decode_transaction_log(key, value))
-    assert read == (state if version else replace(state, **NEWER))
+    assert read == (state if version else state._replace(**NEWER))
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,7 @@ def test_a_state_is_read_as_it_was_written(state: TransactionMetadata, version: 
 )  # fmt: skip
 def test_a_state_that_cannot_be_written(changes: dict[str, Any], error: str) -> None:
     with pytest.raises(SchemaError) as caught:
-        encode_transaction_value(replace(metadata_of(ONGOING), **changes), 1)
+        encode_transaction_value(metadata_of(ONGOING)._replace(**changes), 1)
     assert str(caught.value) == error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -107,21 +106,21 @@ def test_a_producer_id_that_changes_at_the_end_of_its_epochs() -> None:
 
 
 def test_the_last_epoch_is_a_tagged_field_that_kafka_does_not_have() -> None:
-    metadata = replace(metadata_of(PREPARE_COMMIT), last_producer_epoch=0)
+    metadata = metadata_of(PREPARE_COMMIT)._replace(last_producer_epoch=0)
     value = encode_transaction_value(metadata, 1)
     fields = decode_transaction_log(KEY, value).value
     assert fields is not None
     assert fields[UNKNOWN_TAGGED_FIELDS] == [(4, b"\0\0")]
     assert metadata_of(value) == metadata
-    older = replace(metadata, client_transaction_version=0)
-    forgotten = replace(older, previous_producer_id=-1, last_producer_epoch=-1)
+    older = metadata._replace(client_transaction_version=0)
+    forgotten = older._replace(previous_producer_id=-1, last_producer_epoch=-1)
     assert metadata_of(encode_transaction_value(older, 0)) == forgotten
-    without = replace(metadata, last_producer_epoch=-1)
+    without = metadata._replace(last_producer_epoch=-1)
     assert len(encode_transaction_value(without, 1)) == len(value) - 4
 
 
 def test_a_last_epoch_of_another_size_is_not_believed() -> None:
-    metadata = replace(metadata_of(EMPTY), last_producer_epoch=5)
+    metadata = metadata_of(EMPTY)._replace(last_producer_epoch=5)
     value = encode_transaction_value(metadata, 1)
     assert value.endswith(b"\x04\x02\0\x05")
     assert metadata_of(value[:-4] + b"\x04\x01\x05").last_producer_epoch == -1

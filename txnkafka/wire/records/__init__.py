@@ -12,12 +12,11 @@ from txnkafka.wire.records.group_log import (
 )
 from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord
 from txnkafka.wire.records.metadata import decode_metadata, encode_metadata
+from txnkafka.wire.records.transaction_bytes import encode_transaction_key, encode_transaction_value
 from txnkafka.wire.records.transaction_log import (
     TransactionMetadata,
     TransactionState,
     decode_transaction_log,
-    encode_transaction_key,
-    encode_transaction_value,
 )
 
 __all__ = [

@@ -14,26 +14,18 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, NamedTuple
 
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS
-from txnkafka.wire.records.log_record import (
-    CoordinatorRecord,
-    LogRecord,
-    decode_coordinator_record,
-    encode_key,
-    encode_value,
-)
-from txnkafka.wire.schema import INT8, INT16, INT32, INT64, STRING, Array, Field, Message, SchemaError
+from txnkafka.wire.records.log_record import CoordinatorRecord, LogRecord, decode_coordinator_record
+from txnkafka.wire.schema import INT8, INT16, INT32, INT64, STRING, Array, Field, Message
 
 __all__ = [
     "TransactionMetadata",
     "TransactionState",
     "decode_transaction_log",
-    "encode_transaction_key",
-    "encode_transaction_value",
 ]
 
 
@@ -55,8 +47,7 @@ class TransactionState(enum.IntEnum):
         return self.name.title().replace("_", "")
 
 
-@dataclass(frozen=True, slots=True)
-class TransactionMetadata:
+class TransactionMetadata(NamedTuple):
     """The state of one transactional id; absent ids and epochs are -1, and so is the start time without a
     transaction. ``next_producer_epoch`` belongs to ``next_producer_id``, ``last_producer_epoch`` is the epoch
     that the producer had before its current one, when its retry may still come (KIP-360, KIP-890)."""
@@ -103,46 +94,6 @@ def decode_transaction_log(key: bytes | None, value: bytes | None) -> LogRecord:
     record = decode_coordinator_record(TYPES, key, value)
     strange = _strange(record.value) if record.value is not None and record.error is None else None
     return record if strange is None else replace(record, error=strange, raw_value=value)
-
-
-def encode_transaction_key(transactional_id: str) -> bytes:
-    """Return the key of a transactional id; with a null value it is a tombstone. Raises SchemaError."""
-    return encode_key(KEY, KEY_TYPE, {"transactional_id": transactional_id})
-
-
-def encode_transaction_value(metadata: TransactionMetadata, version: int) -> bytes:
-    """Return the state as the value for its key (``TransactionLog.valueToBytes``); partitions are sorted. As
-    in Kafka, version 0 omits previous and next producer ids and the last epoch, and is refused for a client
-    of a later transaction version. Raises SchemaError."""
-    state = metadata.state
-    if state == TransactionState.EMPTY and metadata.topic_partitions:
-        raise SchemaError("there are some in state Empty").inside("topic_partitions")
-    fields: dict[str, Any] = {
-        "producer_id": metadata.producer_id,
-        "producer_epoch": metadata.producer_epoch,
-        "transaction_timeout_ms": metadata.transaction_timeout_ms,
-        "transaction_status": state,
-        "transaction_partitions": None if state == TransactionState.EMPTY else _by_topic(metadata),
-        "transaction_last_update_timestamp_ms": metadata.last_update_timestamp,
-        "transaction_start_timestamp_ms": metadata.start_timestamp,
-    }
-    if version > 0 or metadata.client_transaction_version:
-        fields["client_transaction_version"] = metadata.client_transaction_version
-    if version > 0:
-        fields["previous_producer_id"] = metadata.previous_producer_id
-        fields["next_producer_id"] = metadata.next_producer_id
-        fields["next_producer_epoch"] = metadata.next_producer_epoch
-        if metadata.last_producer_epoch != NO_PRODUCER_EPOCH:
-            last = metadata.last_producer_epoch.to_bytes(2, "big", signed=True)
-            fields[UNKNOWN_TAGGED_FIELDS] = [(LAST_PRODUCER_EPOCH_TAG, last)]
-    return encode_value(VALUE, version, fields)
-
-
-def _by_topic(metadata: TransactionMetadata) -> list[dict[str, Any]]:
-    partitions: dict[str, list[int]] = {}
-    for topic, partition in sorted(metadata.topic_partitions):
-        partitions.setdefault(topic, []).append(partition)
-    return [{"topic": topic, "partition_ids": numbers} for topic, numbers in partitions.items()]
 
 
 def _strange(value: Mapping[str, Any]) -> str | None:
