@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from tests.scenarios.arguments import Arguments, milliseconds, partition_of
@@ -195,12 +194,12 @@ class Interpreter:
         metadata = coordinator.metadata_of(name)
         assert metadata is not None, f"init {name} first"
         producer_id = given.number("producer", metadata.producer_id)
-        metadata = replace(
-            metadata, producer_epoch=given.number("epoch", 0), producer_id=producer_id,
+        metadata = metadata._replace(
+            producer_epoch=given.number("epoch", 0), producer_id=producer_id,
             previous_producer_id=producer_id, last_producer_epoch=-1,
         )  # fmt: skip
         record = TransactionRecord(name, metadata)
-        host.broker.transactions.append(0, [(record.key, record.value(1))])
+        host.broker.transactions.append(0, [record.encoded(1)])
         host.settle()
         host.stop()
         host.open()
