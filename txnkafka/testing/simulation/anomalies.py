@@ -18,6 +18,7 @@ from txnkafka.testing.simulation.cycles import cycle
 from txnkafka.testing.simulation.group_anomalies import GROUP_CHECKS
 from txnkafka.testing.simulation.history import Outcome
 from txnkafka.testing.simulation.member_anomalies import MEMBER_CHECKS
+from txnkafka.testing.simulation.view import View
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -38,63 +39,6 @@ class Anomaly(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.name}: {self.text}"
-
-
-class View:
-    """A history, and what several checks need of it: which record was seen at which offset, and which
-    records are proven to be committed."""
-
-    def __init__(self, history: History) -> None:
-        self.history = history
-        self.seen: dict[Partition, dict[int, int]] = defaultdict(dict)  # offset to record
-        self.conflicts: list[tuple[Partition, int, int, int]] = []
-        self.offsets: dict[tuple[Partition, int], int] = {}  # of a record; the first one seen
-        self.repeated: list[tuple[int, Partition, int, int]] = []
-        for poll in history.polls:
-            self._see(poll.partition, poll.values)
-        for (_, partition), values in history.final.items():
-            self._see(partition, values)
-        self.proven = {
-            history.sends[number].transaction
-            for poll in history.polls if poll.is_committed
-            for _, number in poll.values if number < len(history.sends)
-        }  # fmt: skip
-        for (is_committed, _), values in history.final.items():
-            if is_committed:
-                known = [number for _, number in values if number < len(history.sends)]
-                self.proven.update(history.sends[number].transaction for number in known)
-
-    def _see(self, partition: Partition, values: list[tuple[int, int]]) -> None:
-        topic = self.history.topics[partition[0]]
-        if topic.is_deletable:  # offsets begin anew
-            return
-        seen, offsets = self.seen[partition], self.offsets
-        for offset, number in values:
-            before = seen.setdefault(offset, number)
-            if before != number:
-                self.conflicts.append((partition, offset, before, number))
-            first = offsets.setdefault((partition, number), offset)
-            if first != offset:
-                self.repeated.append((number, partition, first, offset))
-
-    def final(self, partition: Partition) -> dict[int, int]:
-        """Record to offset of what read_committed readers have in the end."""
-        return {number: offset for offset, number in self.history.final.get((True, partition), ())}
-
-    def may_be_gone(self, send: Send, final: dict[int, int]) -> bool:
-        """Whether the topic's settings allow that a committed record is not there in the end."""
-        topic = self.history.topics[send.partition[0]]
-        offset = self.offsets.get((send.partition, send.number), send.offset)
-        if topic.is_deletable:
-            return True
-        if topic.loses_old and 0 <= offset < self.history.log_starts.get(send.partition, 0):
-            return True
-        if topic.loses_old and offset < 0:
-            return True  # its place was never seen
-        if topic.is_compacted:
-            sends = self.history.sends
-            return any(sends[number].key == send.key and at > offset for number, at in final.items())
-        return False
 
 
 def anomalies(history: History) -> list[Anomaly]:
@@ -158,35 +102,24 @@ def wrong_offset(view: View) -> Iterator[str]:
                 yield f"{number} of {_place(partition)} was acknowledged at {send.offset}, not {offset}"
 
 
-def _committed_reads(view: View) -> Iterator[tuple[str, Partition, int, int, int]]:
-    """Process, partition, offset, record and time of what read_committed readers saw; in the end last."""
-    known = len(view.history.sends)
-    for poll in view.history.polls:
-        if poll.is_committed:
-            for offset, number in poll.values:
-                if number < known:
-                    yield poll.process, poll.partition, offset, number, poll.at_us
-    for (is_committed, partition), values in view.history.final.items():
-        if is_committed:
-            for offset, number in values:
-                if number < known:
-                    yield "the end", partition, offset, number, 1 << 62
-
-
 def aborted_read(view: View) -> Iterator[str]:
     """G1a: a read_committed reader sees what cannot have been committed."""
     history = view.history
-    shown: set[int] = set()
-    for process, partition, offset, number, _ in _committed_reads(view):
-        send = history.sends[number]
-        if send.transaction < 0 or number in shown:
+    undecided = {
+        number for transaction in history.transactions
+        if transaction.outcome in (Outcome.ABORTED, Outcome.OPEN) for number in transaction.sends
+    }  # fmt: skip
+    for read in view.reads:
+        if undecided.isdisjoint(read.numbers):
             continue
-        if history.transactions[send.transaction].outcome in (Outcome.ABORTED, Outcome.OPEN):
-            shown.add(number)
-            yield (
-                f"{process} sees record {number} at {offset} of {_place(partition)}, of transaction "
-                f"{send.transaction} of {send.process}, which was not committed"
-            )
+        for offset, number in read.values:
+            if number in undecided:
+                undecided.discard(number)  # is shown once
+                send = history.sends[number]
+                yield (
+                    f"{read.process} sees record {number} at {offset} of {_place(read.partition)}, of "
+                    f"transaction {send.transaction} of {send.process}, which was not committed"
+                )
 
 
 def intermediate_read(view: View) -> Iterator[str]:
@@ -195,13 +128,13 @@ def intermediate_read(view: View) -> Iterator[str]:
     history = view.history
     offsets_of: dict[tuple[Partition, int], list[tuple[int, int]]] = defaultdict(list)
     for (partition, number), offset in view.offsets.items():
-        if number < len(history.sends) and (of := history.sends[number].transaction) >= 0:
+        if number < len(history.sends) and (of := view.transactions[number]) >= 0:
             offsets_of[partition, of].append((offset, number))
     for poll in history.polls:
-        if not poll.is_committed or history.topics[poll.partition[0]].is_compacted:
+        if not (poll.is_committed and poll.values) or history.topics[poll.partition[0]].is_compacted:
             continue
         numbers = {number for _, number in poll.values}
-        for transaction in {history.sends[number].transaction for number in numbers} - {-1}:
+        for transaction in set(map(view.transactions.__getitem__, numbers)) - {-1}:
             for offset, number in offsets_of[poll.partition, transaction]:
                 if poll.position <= offset < poll.end and number not in numbers:
                     yield (
@@ -232,13 +165,17 @@ def torn_transaction(view: View) -> Iterator[str]:
 def precommitted_read(view: View) -> Iterator[str]:
     """A read_committed reader sees a record before its commit was asked for; or a transaction its own."""
     history = view.history
-    for process, partition, _, number, at_us in _committed_reads(view):
-        of = history.sends[number].transaction
-        if of >= 0 and at_us < history.transactions[of].end_us:
-            yield f"{process} sees record {number} of {_place(partition)} before its commit"
+    end_us = [history.transactions[of].end_us if of >= 0 else -1 for of in view.transactions]
+    for read in view.reads:
+        if max(map(end_us.__getitem__, read.numbers), default=-1) <= read.at_us:
+            continue
+        for number in read.numbers:
+            if read.at_us < end_us[number]:
+                yield f"{read.process} sees record {number} of {_place(read.partition)} before its commit"
     for transaction in history.transactions:
+        own = set(transaction.sends) if transaction.polls else set()
         for number in transaction.polls:
-            if number in transaction.sends:
+            if number in own:
                 yield f"transaction {transaction.number} reads its own record {number}"
 
 
@@ -247,9 +184,7 @@ def circular_information_flow(view: View) -> Iterator[str]:
     history = view.history
     edges: dict[int, set[int]] = {}
     for transaction in history.transactions:
-        read = {
-            history.sends[number].transaction for number in transaction.polls if number < len(history.sends)
-        }
+        read = {view.transactions[number] for number in transaction.polls if number < len(view.transactions)}
         edges[transaction.number] = read - {-1, transaction.number}
     found = cycle(edges)
     if found:
@@ -269,7 +204,7 @@ def poll_skip(view: View) -> Iterator[str]:
     for poll in history.polls:
         if poll.partition not in between or history.topics[poll.partition[0]].is_deletable:
             continue
-        seen = {offset for offset, _ in poll.values}
+        seen = dict(poll.values)  # by offset
         for offset in between[poll.partition](poll.position, poll.end - 1):
             if offset not in seen:
                 yield f"{poll.process} has passed {offset} of {_place(poll.partition)} without its record"
@@ -308,18 +243,15 @@ def nonmonotonic_send(view: View) -> Iterator[str]:
 
 def realtime_append(view: View) -> Iterator[str]:
     """A record that was acknowledged before another one was sent is behind it."""
-    for partition in {send.partition for send in view.history.sends}:
-        acked = sorted(
-            (send.acked_us, view.offsets[partition, send.number], send.number)
-            for send in view.history.sends
-            if send.partition == partition and send.acked_us >= 0
-            and (partition, send.number) in view.offsets and not send.may_repeat
-        )  # fmt: skip
+    places: dict[Partition, list[tuple[int, Send]]] = defaultdict(list)
+    for send in view.history.sends:  # in the order in which they were sent
+        offset = view.offsets.get((send.partition, send.number))
+        if offset is not None and not send.may_repeat:
+            places[send.partition].append((offset, send))
+    for of in places.values():
+        acked = sorted((send.acked_us, offset, send.number) for offset, send in of if send.acked_us >= 0)
         i, highest, which = 0, -1, -1
-        for send in view.history.sends:  # in the order in which they were sent
-            offset = view.offsets.get((partition, send.number))
-            if send.partition != partition or offset is None or send.may_repeat:
-                continue
+        for offset, send in of:
             while i < len(acked) and acked[i][0] < send.invoked_us:
                 if acked[i][1] > highest:
                     highest, which = acked[i][1:]

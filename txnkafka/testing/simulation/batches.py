@@ -8,8 +8,9 @@ partition that it was sent to.
 from __future__ import annotations
 
 import struct
-import zlib
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
 
 from txnkafka._core.crc32c import crc32c
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
@@ -21,15 +22,17 @@ __all__ = ["MOST_RECORDS", "Batch", "checksum", "encode", "parse"]
 
 MOST_RECORDS: Final = 60  # whose offset deltas take one byte
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")  # up to the number of records
+_FRAME: Final = struct.Struct(">8xi4xb")  # the length, and the magic
 _AFTER_CRC: Final = 21
 _RECORD: Final = struct.Struct(">bbbbb4sbqIb")
 _RECORD_LENGTH: Final = (_RECORD.size - 1) << 1  # varints are zigzag
 _CONTROL_TYPE: Final = struct.Struct(">hh")
+_REMEMBERED: Final = 4096  # batches
 
 
 class Batch(NamedTuple):
     """A batch of an answer: ``values`` by offset. ``control`` is 0 for an ABORT marker, 1 for a COMMIT
-    marker, None for data."""
+    marker, None for data. It is never changed: those who read the same bytes share it."""
 
     base_offset: int
     last_offset: int
@@ -41,7 +44,7 @@ class Batch(NamedTuple):
 
 def checksum(number: int, topic: str, partition: int) -> int:
     """The checksum of a record that was sent to this partition."""
-    return zlib.crc32(f"{topic}-{partition}".encode(), number)
+    return crc32(f"{topic}-{partition}".encode(), number)
 
 
 def encode(
@@ -88,38 +91,38 @@ def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
     """The whole batches of a slice of a partition; the last one may be partial, and is left out. Raises
     ValueError for bytes that are none, and for records that were sent to another partition."""
     batches: list[Batch] = []
-    place = f"{topic}-{partition}".encode()
-    position, end = 0, len(data)
+    content, place = bytes(data), f"{topic}-{partition}".encode()
+    position, end = 0, len(content)
     while end - position >= _HEADER.size:
-        header = _HEADER.unpack_from(data, position)
-        base_offset, length, _, magic, _, attributes, last_delta, _, _, producer_id, _, _, count = header
+        length, magic = _FRAME.unpack_from(content, position)
         behind = position + 12 + length
         if magic != 2 or length < _HEADER.size - 12:
             raise ValueError(f"no batch at byte {position}: magic {magic}, length {length}")
         if behind > end:
             break
-        body = data[position + _HEADER.size : behind]
-        control: int | None = None
-        values: list[tuple[int, int]] = []
-        if attributes & ATTRIBUTE_CONTROL:
-            # one record: length, attributes, two deltas, the length of the key
-            control = _CONTROL_TYPE.unpack_from(body, 5)[1] if count else -1
-        else:
-            if len(body) != count * _RECORD.size:
-                raise ValueError(f"the batch at byte {position} has {len(body)} bytes for {count} records")
-            for _, _, _, delta, _, _, _, number, check, _ in _RECORD.iter_unpack(body):
-                if zlib.crc32(place, number) != check:
-                    raise ValueError(f"offset {base_offset + (delta >> 1)} has a record of another partition")
-                values.append((base_offset + (delta >> 1), number))
-        batches.append(
-            Batch(
-                base_offset,
-                base_offset + last_delta,
-                producer_id,
-                bool(attributes & ATTRIBUTE_TRANSACTIONAL),
-                control,
-                values,
-            )
-        )
+        batches.append(_batch(content[position:behind], place))
         position = behind
     return batches
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _batch(content: bytes, place: bytes) -> Batch:
+    """One batch: all who read the partition get the same bytes. Raises ValueError."""
+    base_offset, _, _, _, _, attributes, last_delta, _, _, producer_id, _, _, count = _HEADER.unpack_from(
+        content
+    )
+    body = content[_HEADER.size :]
+    control: int | None = None
+    values: list[tuple[int, int]] = []
+    if attributes & ATTRIBUTE_CONTROL:
+        # one record: length, attributes, two deltas, the length of the key
+        control = _CONTROL_TYPE.unpack_from(body, 5)[1] if count else -1
+    else:
+        if len(body) != count * _RECORD.size:
+            raise ValueError(f"the batch of offset {base_offset} has {len(body)} bytes for {count} records")
+        for _, _, _, delta, _, _, _, number, check, _ in _RECORD.iter_unpack(body):
+            if crc32(place, number) != check:
+                raise ValueError(f"offset {base_offset + (delta >> 1)} has a record of another partition")
+            values.append((base_offset + (delta >> 1), number))
+    is_transactional = bool(attributes & ATTRIBUTE_TRANSACTIONAL)
+    return Batch(base_offset, base_offset + last_delta, producer_id, is_transactional, control, values)

@@ -8,6 +8,7 @@ Source: ``DefaultRecordBatch``, ``DefaultRecord``, ``TransactionIndex``,
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _ABORTED: Final = struct.Struct(">hqqqq")
 _PRODUCER: Final = struct.Struct(">qhiqiqiq")
 _SNAPSHOT_HEADER: Final = 10
+_REMEMBERED: Final = 64  # segments
 _TRANSACTIONAL, _CONTROL, _CODEC = 0x10, 0x20, 7
 
 
@@ -76,7 +78,26 @@ def segments_of(files: Mapping[str, bytes], suffix: str) -> list[tuple[int, byte
 
 
 def batches_of(data: bytes) -> Iterator[Batch]:
-    """The batches of a segment. Raises ValueError for bytes that are none."""
+    """The batches of a segment. Raises ValueError, IndexError or struct.error, behind the batches that can be
+    read, for bytes that are none."""
+    batches, error = _read(data)
+    yield from batches
+    if error is not None:
+        raise error.with_traceback(None)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _read(data: bytes) -> tuple[list[Batch], Exception | None]:
+    """The batches of a segment, which is looked at for several reasons, and what comes behind them."""
+    batches: list[Batch] = []
+    try:
+        batches.extend(_batches(data))
+    except (ValueError, IndexError, struct.error) as error:
+        return batches, error
+    return batches, None
+
+
+def _batches(data: bytes) -> Iterator[Batch]:
     position = 0
     while position < len(data):
         if len(data) - position < _HEADER.size:
@@ -115,6 +136,9 @@ def _records(body: bytes, base_offset: int, count: int) -> Iterator[tuple[int, b
 
 
 def _varint(body: bytes, position: int) -> tuple[int, int]:
+    byte = body[position]
+    if byte < 0x80:
+        return byte >> 1 ^ -(byte & 1), position + 1
     raw = shift = 0
     while True:
         byte = body[position]

@@ -79,18 +79,18 @@ def visible(answer: Fetched, position: int = 0) -> tuple[list[tuple[int, int]], 
     found: list[tuple[int, int]] = []
     waiting = sorted(answer.aborted, reverse=True)
     hidden: set[int] = set()
-    for batch in batches.parse(answer.data, *answer.partition):
-        while waiting and waiting[-1][0] <= batch.last_offset:
+    for base_offset, last_offset, producer_id, is_transactional, control, values in batches.parse(
+        answer.data, *answer.partition
+    ):
+        while waiting and waiting[-1][0] <= last_offset:
             hidden.add(waiting.pop()[1])
-        if batch.control is not None:
-            if batch.control == 0:
-                hidden.discard(batch.producer_id)
-        elif not (batch.is_transactional and batch.producer_id in hidden):
-            if batch.base_offset >= position:
-                found += batch.values
-            else:
-                found += [value for value in batch.values if value[0] >= position]
-        position = max(position, batch.last_offset + 1)
+        if control is not None:
+            if control == 0:
+                hidden.discard(producer_id)
+        elif not (is_transactional and producer_id in hidden):
+            found += values if base_offset >= position else [each for each in values if each[0] >= position]
+        if last_offset >= position:
+            position = last_offset + 1
     return found, position
 
 
