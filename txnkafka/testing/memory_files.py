@@ -17,12 +17,20 @@ from txnkafka.testing.memory_file import MemoryFile, MemoryLock
 
 __all__ = ["MemoryFiles"]
 
-_NO_NAMES: dict[str, int] = {}
+_PATHS = 4096  # are remembered, with what follows from their text alone
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=_PATHS)
 def _names_of(path: str) -> list[str]:
     return [name for name in posixpath.normpath(path).split("/") if name not in ("", ".")]
+
+
+@lru_cache(maxsize=_PATHS)
+def _parent_of(path: str) -> tuple[str, str]:
+    return posixpath.split(posixpath.normpath(path))
+
+
+_joined = lru_cache(maxsize=_PATHS)(posixpath.join)
 
 
 class MemoryFiles:
@@ -83,7 +91,7 @@ class MemoryFiles:
         return self._inode(path) in self._locked
 
     def join(self, path: str, *names: str) -> str:
-        return posixpath.join(path, *names)
+        return _joined(path, *names)
 
     def split(self, path: str) -> tuple[str, str]:
         parent, _, name = (path.rstrip("/") or path).rpartition("/")
@@ -158,10 +166,15 @@ class MemoryFiles:
     def write(self, file: MemoryFile, position: int, written: bytes) -> None:
         """Write into a file."""
         content = self._changed(file)
-        if position > len(content):
-            content.extend(bytes(position - len(content)))
-        content[position : position + len(written)] = written
-        self._note("write", file.path, file.inode, position, written)
+        size = len(content)
+        if position == size:
+            content += written
+        else:
+            if position > size:
+                content.extend(bytes(position - size))
+            content[position : position + len(written)] = written
+        inode = file.inode
+        self.journal.append(Change("write", file.path, inode, self._modified_ms[inode], position, written))
 
     def truncate(self, file: MemoryFile, size: int) -> None:
         """Truncate a file, or extend it with zeros."""
@@ -175,21 +188,26 @@ class MemoryFiles:
     def sync(self, file: MemoryFile, failed: bool = False) -> None:
         """Make content and size durable; if the sync ``failed``, unsynced writes may be lost even if a later
         sync succeeds."""
-        self._note("failed_sync" if failed else "sync", file.path, file.inode)
+        inode, kind = file.inode, "failed_sync" if failed else "sync"
+        self.journal.append(Change(kind, file.path, inode, self._modified_ms[inode]))
 
     def _changed(self, file: MemoryFile) -> bytearray:
-        content = self._contents[file.inode]
+        inode = file.inode
+        content = self._contents[inode]
         if isinstance(content, bytes):  # other disks may share it
-            content = self._contents[file.inode] = bytearray(content)
-        self._touch(file.inode)
+            content = self._contents[inode] = bytearray(content)
+        self._modified_ms[inode] = 0 if self._clock is None else self._clock.now_ms()
         return content
 
     # Names
 
     def _inode(self, path: str) -> int | None:
-        inode: int | None = ROOT
-        for name in _names_of(path):
-            inode = self._names.get(inode, _NO_NAMES).get(name) if inode is not None else None
+        names, inode = self._names, ROOT
+        try:
+            for name in _names_of(path):
+                inode = names[inode][name]
+        except KeyError:
+            return None
         return inode
 
     def _find(self, path: str) -> int:
@@ -200,7 +218,7 @@ class MemoryFiles:
 
     def _place(self, path: str) -> tuple[int, str]:
         """Return the directory of a path, and the name in it."""
-        parent, name = posixpath.split(posixpath.normpath(path))
+        parent, name = _parent_of(path)
         directory = self._find(parent)
         if directory not in self._names or not name:
             raise NotADirectoryError(errno.ENOTDIR, "not a directory", parent)
@@ -217,7 +235,7 @@ class MemoryFiles:
         else:
             self._names[inode] = {}
         self._names[directory][name] = inode
-        self._touch(inode)
+        self._modified_ms[inode] = 0 if self._clock is None else self._clock.now_ms()
         self._note(kind, path, inode, directory=directory, name=name)
         return inode
 
@@ -236,9 +254,6 @@ class MemoryFiles:
     def _entry(self, name: str, inode: int) -> DirectoryEntry:
         size = len(self._contents.get(inode, b""))
         return DirectoryEntry(name, inode in self._names, size, self._modified_ms[inode])
-
-    def _touch(self, inode: int) -> None:
-        self._modified_ms[inode] = 0 if self._clock is None else self._clock.now_ms()
 
     def _note(
         self,

@@ -24,8 +24,8 @@ NOTHING: Mapping[int, bytes | None] = {}
 class Unsynced:
     """A disk after some of its changes. ``contents`` and ``names`` are durable.
 
-    ``writes`` has the later writes and truncations by inode, ``kept`` the contents after all of them;
-    ``renamed`` are the changes of names that may be missing.
+    ``writes`` has the later writes and truncations by inode; ``renamed`` are the changes of names that may
+    be missing.
     """
 
     def __init__(self, base: Disk) -> None:
@@ -35,7 +35,8 @@ class Unsynced:
         self.next_inode = base.next_inode
         self.writes: dict[int, list[Numbered]] = {}
         self.renamed: list[Numbered] = []
-        self.kept: dict[int, bytes] = dict(base.contents)
+        self._kept: dict[int, bytes] = dict(base.contents)
+        self._written: set[int] = set()  # files of which that is not the newest content
         self._doubtful: set[int] = set()
         self._certain: set[int] = set()  # synced writes that follow one in doubt
         self.believed: set[int] = set()  # files of which a sync succeeded although writes were in doubt
@@ -49,9 +50,16 @@ class Unsynced:
         self._number += 1
 
     def _write(self, change: Change) -> None:
-        numbered = self._number, change
-        self.writes.setdefault(change.inode, []).append(numbered)
-        self.kept[change.inode] = after(self.kept[change.inode], [numbered])
+        self.writes.setdefault(change.inode, []).append((self._number, change))
+        self._written.add(change.inode)
+
+    @property
+    def kept(self) -> dict[int, bytes]:
+        """The contents after all writes."""
+        for inode in self._written:
+            self._kept[inode] = after(self.contents[inode], self.writes[inode])
+        self._written.clear()
+        return self._kept
 
     def _sync(self, change: Change) -> None:
         """Sync a file. Writes in doubt stay in doubt, and later ones are applied after them, in order."""
@@ -61,7 +69,10 @@ class Unsynced:
         while durable < len(writes) and writes[durable][0] in self._certain:
             durable += 1
         if durable == len(writes):
-            self.contents[change.inode] = self.kept[change.inode]
+            if writes:
+                content = after(self.contents[change.inode], writes)
+                self.contents[change.inode] = self._kept[change.inode] = content
+                self._written.discard(change.inode)
         else:
             self.contents[change.inode] = after(self.contents[change.inode], writes[:durable])
             self.writes[change.inode] = writes[durable:]
@@ -75,7 +86,7 @@ class Unsynced:
         self.renamed.append((self._number, change))
         self.next_inode = max(self.next_inode, change.inode + 1)
         if change.kind == "create":
-            self.contents[change.inode] = self.kept[change.inode] = b""
+            self.contents[change.inode] = self._kept[change.inode] = b""
         elif change.kind == "make_directory":
             self.names[change.inode] = {}
 
