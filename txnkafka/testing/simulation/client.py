@@ -80,7 +80,9 @@ class Client:
         self._steps = self.steps()
         self._waiting: list[Request] = []
         self._left = 0
-        self._turn = 0
+        self._until_us = self._place = 0  # when its patience ends, and the place of that step
+        self._timer_place = 0  # of the step under way that looks at it; 0: none is
+        self._timer_us = 0
 
     def begin(self) -> None:
         """Take the first step."""
@@ -133,13 +135,33 @@ class Client:
         if connection is self.connection:
             self._give_up()
 
-    def _timed_out(self, turn: int) -> None:
-        if turn == self._turn and self._left:
-            self.world.scheduler.count()
-            self.world.scheduler.note("timeout", self.name)
-            if not self.connection.is_broken:
-                self._note_overdue()
-            self._give_up()
+    def _be_patient(self, us: int) -> None:
+        """Wait so long at most. Hardly any wait lasts so long: one step is under way for all of them, and is
+        put off when it comes too early."""
+        scheduler = self.world.scheduler
+        self._until_us, self._place = scheduler.now_us + us, scheduler.place()
+        if not self._timer_place or self._until_us < self._timer_us:
+            self._set_timer()
+
+    def _set_timer(self) -> None:
+        self._timer_us, self._timer_place = self._until_us, self._place
+        self.world.scheduler.later_at(self._until_us, self._place, self._looked_at, self._place)
+
+    def _looked_at(self, place: int) -> None:
+        if place != self._timer_place:
+            return
+        self._timer_place = 0
+        if self._left and place == self._place:
+            self._time_out()
+        elif self._left:
+            self._set_timer()
+
+    def _time_out(self) -> None:
+        self.world.scheduler.count()
+        self.world.scheduler.note("timeout", self.name)
+        if not self.connection.is_broken:
+            self._note_overdue()
+        self._give_up()
 
     def _note_overdue(self) -> None:
         """The broker has the requests. Others may wait for long, a fetch says itself for how long."""
@@ -164,21 +186,20 @@ class Client:
         self._resume(None)
 
     def _resume(self, answers: list[Any] | None) -> None:
-        self._turn += 1
         self._waiting = []
         try:
             wanted = self._steps.send(answers)
         except StopIteration:
             self.is_over = True
             return
-        scheduler = self.world.scheduler
         if isinstance(wanted, int):
-            scheduler.event(wanted, self._woken)
+            self.world.scheduler.event(wanted, self._woken)
             return
         self._waiting, self._left = wanted, len(wanted)
-        scheduler.later(max(each.patience_us for each in wanted), self._timed_out, self._turn)
+        self._be_patient(max([each.patience_us for each in wanted]))
+        send, connection = self.world.network.send, self.connection
         for request in wanted:
-            self.world.network.send(self.connection, request)
+            send(connection, request)
 
 
 def error_of(answer: Any) -> ErrorCode:

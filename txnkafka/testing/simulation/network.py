@@ -23,6 +23,7 @@ __all__ = ["PATIENCE_US", "Connection", "Network", "Receiver", "Request"]
 
 Perform = "Callable[[Any, Callable[[Any], None], int], Callable[[], None] | None]"
 PATIENCE_US: Final = 400_000
+_LEAST_LATENCY_US: Final = 20
 _RESET_US: Final = 300  # until a client hears of a connection that the broker closed
 
 
@@ -97,7 +98,7 @@ class Network:
         request.sent_us = scheduler.now_us
         if connection.is_broken:
             return
-        latency = self._latency_us()
+        latency = _LEAST_LATENCY_US + int(random.random() * swarm.latency_us)
         if not self.is_calm:
             chance = random.random()
             if chance < swarm.drop:
@@ -115,12 +116,10 @@ class Network:
                 self._counts["request duplicated"] += 1
                 delay = self._long_us() if random.random() < 0.5 else random.randrange(swarm.latency_us * 4)
                 scheduler.event(delay, self._arrive_late, request)
-        connection.arrival_us = max(connection.arrival_us + 1, scheduler.now_us + latency)
+        now_us = request.sent_us
+        connection.arrival_us = arrival = max(connection.arrival_us + 1, now_us + latency)
         connection.unanswered.append(request)
-        scheduler.event(connection.arrival_us - scheduler.now_us, self._arrive, request)
-
-    def _latency_us(self) -> int:
-        return 20 + int(self._random.random() * self._swarm.latency_us)
+        scheduler.event(arrival - now_us, self._arrive, request)
 
     def _long_us(self) -> int:
         return self._random.randrange(1_000, self._swarm.longest_hold_us)
@@ -155,9 +154,10 @@ class Network:
                 self._counts["answer lost"] += 1
                 connection.is_broken = True
                 continue
-            departure = scheduler.now_us + self._latency_us()
-            connection.departure_us = max(connection.departure_us + 1, departure)
-            scheduler.event(connection.departure_us - scheduler.now_us, self._delivered, leaving)
+            latency = _LEAST_LATENCY_US + int(self._random.random() * self._swarm.latency_us)
+            now_us = scheduler.now_us
+            connection.departure_us = departure = max(connection.departure_us + 1, now_us + latency)
+            scheduler.event(departure - now_us, self._delivered, leaving)
 
     def _delivered(self, request: Request) -> None:
         connection = request.connection

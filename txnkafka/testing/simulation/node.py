@@ -164,8 +164,8 @@ class SimulatedNode:
 
     def receive(self, request: Request) -> None:
         """A request has arrived."""
-        broker, connection = self.broker, request.connection
-        self._scheduler.note("request", connection.client.name, request.api, broker is not None)
+        broker, connection, api = self.broker, request.connection, request.api
+        self._scheduler.note("request", connection.client.name, api, broker is not None)
         if broker is None:
             self.network.reset(connection)
             return
@@ -176,11 +176,12 @@ class SimulatedNode:
             if generation == self.generation:
                 self.network.answer(request, answer)
 
-        self._counts[request.api] += 1
+        self._counts[api] += 1
         withdraw = request.perform(broker, reply, self.now_ms())
         if withdraw is not None and not request.is_answered:
             connection.withdrawals.append(withdraw)
-        self.wake()
+        if not self._has_turn:
+            self.wake()
 
     def closed(self, connection: Connection) -> None:
         """A client has closed its connection."""
@@ -211,10 +212,10 @@ class SimulatedNode:
         if work is not None:
             self._work = work, False, None
             self._scheduler.later(self._disk_us(), self._run_work, generation)
-        self._set_timer(self._deadline_ms if is_new else now_ms + 1)
+        self._set_timer(self._deadline_ms - now_ms if is_new else 1)
 
-    def _set_timer(self, deadline_ms: int) -> None:
-        delay = min(max(1, (deadline_ms - self.now_ms()) * 1000), _LONGEST_TIMER_US)
+    def _set_timer(self, delay_ms: int) -> None:
+        delay = min(max(1, delay_ms * 1000), _LONGEST_TIMER_US)
         at = self._scheduler.now_us + delay
         if self._timer_us < 0 or at < self._timer_us:
             self._timer_us = at

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,22 +25,31 @@ class Scheduler:
     def __init__(self) -> None:
         self.now_us = 0
         self.events = 0
-        self.last: deque[tuple[Any, ...]] = deque(maxlen=LAST_EVENTS)
         self._heap: list[tuple[int, int, bool, Callable[..., None], tuple[Any, ...]]] = []
         self._scheduled = 0
+        self._before: list[tuple[Any, ...]] = []  # the last entries that were hashed
         self._trace: list[tuple[Any, ...]] = []
         self._hash = hashlib.blake2b(digest_size=8)
 
     def event(self, delay_us: int, call: Callable[..., None], *arguments: Any) -> None:
         """Deliver a message, or fire a timer, after a delay."""
-        self._scheduled += 1
-        heappush(self._heap, (self.now_us + delay_us, self._scheduled, True, call, arguments))
+        self._scheduled = number = self._scheduled + 1
+        heappush(self._heap, (self.now_us + delay_us, number, True, call, arguments))
 
     def later(self, delay_us: int, call: Callable[..., None], *arguments: Any) -> None:
         """Make a call after a delay: a step of the simulation itself, or a timer that may have been cancelled
         (which counts itself with ``count`` if not)."""
+        self._scheduled = number = self._scheduled + 1
+        heappush(self._heap, (self.now_us + delay_us, number, False, call, arguments))
+
+    def later_at(self, at_us: int, number: int, call: Callable[..., None], *arguments: Any) -> None:
+        """Make a call at a time, in the place among those of that time that ``place`` has given."""
+        heappush(self._heap, (at_us, number, False, call, arguments))
+
+    def place(self) -> int:
+        """A place for a step that is scheduled later on."""
         self._scheduled += 1
-        heappush(self._heap, (self.now_us + delay_us, self._scheduled, False, call, arguments))
+        return self._scheduled
 
     def count(self) -> None:
         """A step turned out to be an event."""
@@ -49,11 +57,15 @@ class Scheduler:
 
     def note(self, *what: Any) -> None:
         """Add to the trace: numbers and texts only."""
-        entry = (self.now_us, *what)
-        self.last.append(entry)
-        self._trace.append(entry)
-        if len(self._trace) == _HASHED_TOGETHER:
+        trace = self._trace
+        trace.append((self.now_us, *what))
+        if len(trace) == _HASHED_TOGETHER:
             self._hash_trace()
+
+    @property
+    def last(self) -> list[tuple[Any, ...]]:
+        """The last events."""
+        return [*self._before, *self._trace][-LAST_EVENTS:]
 
     def run(self, until_us: int) -> None:
         """Let everything happen until a time."""
@@ -72,4 +84,5 @@ class Scheduler:
 
     def _hash_trace(self) -> None:
         self._hash.update(repr(self._trace).encode())
+        self._before = self.last
         self._trace.clear()
