@@ -15,21 +15,18 @@ from typing import TYPE_CHECKING
 from txnkafka.broker import listing, produce
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.configs import Configs
+from txnkafka.broker.deadlines import Deadlines
 from txnkafka.broker.durability import Durability, Mode
 from txnkafka.broker.failures import Failures
 from txnkafka.broker.fetch import Fetches
 from txnkafka.broker.groups import Groups
 from txnkafka.broker.jobs import Jobs
-from txnkafka.broker.log_cleaner import LogCleaner
 from txnkafka.broker.log_manager import LogManager
-from txnkafka.broker.maintenance import Maintenance
 from txnkafka.broker.metadata_log import MetadataLog
-from txnkafka.broker.metadata_snapshots import MetadataSnapshots
 from txnkafka.broker.missing_logs import MissingLogs
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
 from txnkafka.broker.turns import Turns
-from txnkafka.coordinator.ticks import Ticks
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.storage.data_directory import DataDirectory
 
@@ -116,16 +113,12 @@ class Broker:
             self.manager.tickets, self.failures, durability, self.fetches.on_progress
         )
         self.turns = Turns(self.failures, self.durability)
+        self.deadlines = Deadlines(self, now_ms)
         self.missing_logs = MissingLogs(self)
         self.topics = Topics(self)
         self.topics.reconcile(now_ms)
         self.groups = Groups(self, now_ms)  # before: that writes markers into their log
         self.transactions = Transactions(self, now_ms)
-        self._ticks = Ticks()
-        self._ticks.at(now_ms)  # the parts below begin with this time
-        self._maintenance = Maintenance(self, now_ms)
-        self._cleaner = LogCleaner(self, now_ms)
-        self._snapshots = MetadataSnapshots(self, now_ms)
         self.durability.run_soon()
 
     # What is here
@@ -234,6 +227,7 @@ class Broker:
         """The group was run: call back what waited for it."""
         released = self.manager.tickets.finish(flush, failed)
         self.now_ms = now_ms
+        self.groups.coordinator.at(now_ms)
         self.durability.released(released)
         self.durability.run_soon()
         self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
@@ -248,6 +242,7 @@ class Broker:
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
         """The work was run."""
         self.now_ms = now_ms
+        self.groups.coordinator.at(now_ms)
         self.jobs.finish(work, error)
         self._poll()
 
@@ -255,18 +250,15 @@ class Broker:
         """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
         when to be called again at the latest."""
         self.now_ms = now_ms
-        ticks = self._ticks.at(now_ms)
-        deadlines = [
-            self.fetches.advance(now_ms),
-            self.transactions.advance(now_ms),
-            self.groups.advance(now_ms),
-            self._ticks.wall(self._maintenance.advance(now_ms, ticks)),
-            self._ticks.wall(self._cleaner.advance(now_ms, ticks)),
-            self._ticks.wall(self._snapshots.advance(ticks)),
-            self._ticks.wall(self.missing_logs.advance(now_ms, ticks)),
-        ]
+        deadline = self.deadlines.advance(now_ms)
         self._poll()
-        return min(*deadlines, self._ticks.wall(self.durability.advance(ticks)))
+        return min(deadline, self.deadlines.flush(now_ms))
+
+    def is_quiet(self, now_ms: int) -> bool:
+        """Whether ``advance``, ``begin_flush`` and ``begin_work`` have nothing to do before the time that
+        ``advance`` has returned: so it is behind most requests that did not have to wait for the disk."""
+        self.now_ms = now_ms
+        return self.deadlines.is_quiet(now_ms)
 
     def _poll(self) -> None:
         self.durability.released(self.manager.tickets.poll())
@@ -285,8 +277,7 @@ class Broker:
                 "work of the broker is under way: finish it, then close"
             )
         self.fetches.close()
-        self._cleaner.close()
-        self._snapshots.close()
+        self.deadlines.close()
         try:
             self.metadata.close()
         finally:

@@ -128,6 +128,11 @@ class Durability:
             self._flush_ticks = None
         return NEVER if self._flush_ticks is None else self._flush_ticks
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is a call to be made by ``run_soon``, or a flush to be begun by ``advance``."""
+        return bool(self._soon or self._progressed) or self._flush_ticks is not None
+
     def released(self, tickets: Iterable[Released]) -> None:
         """Call back those who waited for these tickets."""
         for released in tickets:

@@ -129,6 +129,8 @@ class Fetches:
             heapify(self._deadlines)
         self._arrivals += 1
         heappush(self._deadlines, (waiting.until_ticks, self._arrivals, waiting))
+        if self._deadlines[0][2] is waiting:
+            self._broker.deadlines.look_again()
 
     def close(self) -> None:
         """Answer everybody with what there is."""

@@ -100,6 +100,12 @@ class FlushTickets:
         """Whether a log waits for a group flush."""
         return bool(self._dirty)
 
+    @property
+    def has_something(self) -> bool:
+        """Whether a log waits for a group flush that ``finish`` is not followed by, or a released ticket for
+        ``poll``."""
+        return bool(self._released) or bool(self._dirty and not (self._is_awaited and self._running))
+
     def take(self, log: PartitionLog, *, is_awaited: bool = True) -> int:
         """Return a new ticket for all appends to ``log`` so far. One that is not awaited comes with the next
         group flush, whenever that is."""

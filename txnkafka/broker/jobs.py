@@ -45,6 +45,11 @@ class Jobs:
         """Jobs that are not done; one of the background counts while it is under way."""
         return len(self._waiting) + (self._running is not None)
 
+    @property
+    def has_next(self) -> bool:
+        """Whether a job waits, and none is under way. The background goes on behind a flush or work only."""
+        return self._running is None and bool(self._waiting)
+
     def add(self, begin: Callable[[], Work | None], on_done: Callable[[Exception | None], None]) -> None:
         """Do this behind everything that was added before."""
         self._waiting.append(Job(begin, on_done, self._failures.owner))

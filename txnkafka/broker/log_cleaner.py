@@ -122,6 +122,7 @@ class LogCleaner:
     def _rest(self) -> None:
         self._pass = None
         self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
+        self._broker.deadlines.look_again()
 
     def _done(self, _: Exception | None) -> None:
         """A piece was run; an error of it comes back when the pass goes on."""

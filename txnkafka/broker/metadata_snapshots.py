@@ -89,11 +89,13 @@ class MetadataSnapshots:
         return Job(lambda: piece, lambda error: self._done(piece, error))
 
     def _done(self, piece: Piece, error: Exception | None) -> None:
+        if error is None and not piece.is_last:
+            return
+        self._steps = None
+        self._broker.deadlines.look_again()
         if error is not None:
-            self._steps = None
             LOG.error("no snapshot of the metadata log is written: %s", error)
-        elif piece.is_last:
-            self._steps = None
+        else:
             self._finished()
 
     def _finished(self) -> None:

@@ -33,6 +33,7 @@ class MissingLogs:
     def creation_failed(self) -> None:
         """A creation has failed; try again in a second."""
         self._has_failed = True
+        self._broker.deadlines.look_again()
 
     def advance(self, now_ms: int, ticks: int) -> int:
         """Try again when it is time; returns the ticks at which to be called again."""
@@ -57,6 +58,6 @@ class MissingLogs:
     def _created(self, error: Exception | None) -> None:
         if error is not None:
             LOG.error("partitions without a directory: %s", error)
-            self._has_failed = True
+            self.creation_failed()
         else:
             self._broker.load_coordinators()

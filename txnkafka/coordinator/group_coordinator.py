@@ -48,7 +48,7 @@ from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.coordinator.offset_manager import Errors, Fetched, OffsetManager
 from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS
 from txnkafka.coordinator.ticks import Ticks
-from txnkafka.coordinator.timers import Timers
+from txnkafka.coordinator.timers import NEVER, Timers
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 
@@ -76,6 +76,7 @@ class GroupCoordinator:
         self._offsets = OffsetManager(self.partitions, self._log, self._rebalance)
         self._host = host
         self._expiry: Expiry | None = None  # until the time is known
+        self._deadline = NEVER  # in ticks, as ``advance`` has returned it
 
     @property
     def config(self) -> GroupConfig:
@@ -90,7 +91,7 @@ class GroupCoordinator:
 
     def load(self, partition: int, events: Iterable[LogEvent], now_ms: int) -> None:
         """Take a partition over: replay its log."""
-        self._at(now_ms)
+        self.at(now_ms)
         loaded = GroupPartition()
         for event in events:
             loaded.replay(event, now_ms)
@@ -117,7 +118,7 @@ class GroupCoordinator:
 
     def delete_partition(self, partition: TopicPartition, now_ms: int) -> None:
         """A partition of a topic is deleted, and so are its offsets."""
-        self._at(now_ms)
+        self.at(now_ms)
         self._offsets.delete_partition(partition)
 
     def end_transaction(self, partition: int, offset: int, producer_id: int, committed: bool) -> None:
@@ -126,7 +127,8 @@ class GroupCoordinator:
         if here is not None:
             here.offsets.replay(LogEvent(offset, producer_id, committed, None, None))
 
-    def _at(self, now_ms: int) -> None:
+    def at(self, now_ms: int) -> None:
+        """The time of what follows: calls of timers, and of what became durable."""
         self._rebalance.now_ms, self._rebalance.ticks = now_ms, self._ticks.at(now_ms)
 
     # Members
@@ -142,7 +144,7 @@ class GroupCoordinator:
         if not least <= request.session_timeout_ms <= most:
             reply(Joined(E.INVALID_SESSION_TIMEOUT, member_id))
             return
-        self._at(now_ms)
+        self.at(now_ms)
         group = here.groups.get(group_id)
         if isinstance(group, ConsumerGroup) and group.members:
             self._classic_members.join(here, group, request, reply)
@@ -183,7 +185,7 @@ class GroupCoordinator:
         if isinstance(here, ErrorCode):
             reply(HeartbeatAnswer(here))
             return
-        self._at(now_ms)
+        self.at(now_ms)
         self._consumer.heartbeat(here, request, reply)
 
     def sync(self, request: SyncGroup, reply: Callable[[Synced], None], now_ms: int) -> None:
@@ -192,7 +194,7 @@ class GroupCoordinator:
         if isinstance(group, ErrorCode):
             reply(Synced(group))
             return
-        self._at(now_ms)
+        self.at(now_ms)
         if isinstance(group, ConsumerGroup):
             self._classic_members.sync(group, request, reply)
         else:
@@ -203,7 +205,7 @@ class GroupCoordinator:
         group = self._members_group(identity.group_id)
         if isinstance(group, ErrorCode):
             return group
-        self._at(now_ms)
+        self.at(now_ms)
         if isinstance(group, ConsumerGroup):
             return self._classic_members.heartbeat(group, identity)
         return self._classic.heartbeat(group, identity)
@@ -215,7 +217,7 @@ class GroupCoordinator:
             is_unknown = group == E.UNKNOWN_MEMBER_ID
             reply(E.NONE if is_unknown else group, [group] * len(leaving))
             return
-        self._at(now_ms)
+        self.at(now_ms)
         if isinstance(group, ConsumerGroup):
             here = self.partitions.loaded[self.partitions.number_of(group_id)]
             self._classic_members.leave(here, group, leaving, reply)
@@ -240,7 +242,7 @@ class GroupCoordinator:
         producer: ProducerIdAndEpoch | None = None,
     ) -> None:
         """Commit offsets; see ``OffsetManager.commit``."""
-        self._at(now_ms)
+        self.at(now_ms)
         self._offsets.commit(identity, offsets, reply, version=version, producer=producer)
 
     def fetch(
@@ -321,17 +323,23 @@ class GroupCoordinator:
 
     def advance(self, now_ms: int) -> int:
         """Do what is due; returns when to be called again at the latest."""
-        self._at(now_ms)
+        self.at(now_ms)
         ticks = self._rebalance.ticks
         expiry = self._expiry or self._begin_expiry(ticks)
         deadline = min(self._timers.next(), expiry.deadline(ticks))
-        if deadline <= ticks:  # mostly not: this is called with every request
+        if deadline <= ticks:
             self._timers.run(ticks)
             groups = (group_id for here in self.partitions.loaded.values() for group_id in here.groups)
             for group_id in expiry.due(groups, ticks):
                 self._expire(group_id)
             deadline = min(self._timers.next(), expiry.deadline(ticks))
+        self._deadline = deadline
         return self._ticks.wall(deadline)
+
+    @property
+    def is_earlier(self) -> bool:
+        """Whether something has come that is due before the time that ``advance`` has returned."""
+        return self._timers.next() < self._deadline
 
     def _begin_expiry(self, ticks: int) -> Expiry:
         """Groups are looked at when members have had the time to come back after a start, as in Kafka."""

@@ -106,6 +106,15 @@ class BrokerHost:
             self._is_scheduled = True
             self._loop.call_soon(self._turn)
 
+    def is_quiet(self) -> bool:
+        """Whether a turn would have nothing to do now but to send answers."""
+        return self.broker.is_quiet(self.now_ms())
+
+    def turn(self) -> None:
+        """Take a turn now, unless one comes soon."""
+        if not self._is_scheduled:
+            self._turn()
+
     def call_from_thread(self, call: Callable[[], None]) -> None:
         """Call in the thread of the loop; from any thread. Raises RuntimeError when the loop is closed."""
         self._loop.call_soon_threadsafe(call)

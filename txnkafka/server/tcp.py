@@ -82,6 +82,7 @@ class Server:
         self.handler_of = handler_of  # metrics put one that counts in its place
         self._loop = loop
         self._answered: dict[Connection, None] = {}
+        self._is_shared = False  # the last answers that waited for a flush were those of several connections
         self._stopped: asyncio.Future[None] = loop.create_future()
         self._drained: asyncio.Future[None] = loop.create_future()
         self.host = BrokerHost(broker, loop, clock, on_turn=self._on_turn, on_failure=self._on_failure)
@@ -151,9 +152,19 @@ class Server:
         self._answered[connection] = None
         self.host.wake()
 
+    def served(self) -> None:
+        """Requests came and were served. A turn follows if it has anything to do: soon, so
+        that those of other connections that are ready share its flush, or at once when there are none."""
+        if self.is_stopping or not self.host.is_quiet():
+            if self._is_shared:
+                self.host.wake()
+            else:
+                self.host.turn()
+
     def _on_turn(self) -> None:
         while self._answered:
             answered, self._answered = self._answered, {}
+            self._is_shared = len(answered) > 1
             for connection in answered:  # in the order of their answers
                 connection.serve()
         if self.is_stopping and not self._drained.done() and self._is_drained():
@@ -183,6 +194,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_full = False  # the transport has bytes that the socket does not take
         self._is_reading = True
         self._is_serving = False
+        self._is_ended = False  # by this side
         self._cancel: Cancel | None = None  # of the last Fetch
 
     # From the transport
@@ -216,7 +228,7 @@ class Connection(asyncio.BufferedProtocol):
         self._used = self._server.time()
         self._session.received(count)
         self.serve()
-        self._server.host.wake()
+        self._server.served()
 
     def eof_received(self) -> bool:
         """The client has closed; so does the transport."""
@@ -263,6 +275,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def abort(self) -> None:
         """End the connection at once."""
+        self._is_ended = True
         if self._transport is not None:
             self._transport.abort()
 
@@ -273,20 +286,23 @@ class Connection(asyncio.BufferedProtocol):
             return
         if session.unsent_bytes:
             self._send()
+        was_saturated = True
         while not self._server.is_stopping:
             self._is_serving = True
-            self._serve_requests(transport)
+            self._serve_requests()
             self._is_serving = False
             was_saturated = session.is_saturated
             if session.unsent_bytes:
                 self._send()  # which may make room for the requests that have come
             if not was_saturated or session.is_saturated:
                 break
-        self._let_read()
+        if was_saturated or not self._is_reading:
+            self._let_read()
 
-    def _serve_requests(self, transport: asyncio.Transport) -> None:
+    def _serve_requests(self) -> None:
+        next_request = self._session.next_request
         try:
-            while not transport.is_closing() and (request := self._session.next_request()) is not None:
+            while not self._is_ended and (request := next_request()) is not None:
                 self._dispatch(request)
         except InvalidRequestError as error:
             LOG.warning("%s: the connection is closed: %s", self.peer, error)
@@ -348,6 +364,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close(self) -> None:
         """End the connection when the answers before are sent as far as the socket takes them."""
+        self._is_ended = True
         if self._transport is not None:
             self._send()
             self._transport.close()
@@ -366,7 +383,7 @@ class Connection(asyncio.BufferedProtocol):
                 count = 0
             except OSError as error:
                 LOG.debug("%s: %s", self.peer, error)
-                transport.abort()
+                self.abort()
                 return
             session.sent(count)
             if count < size:

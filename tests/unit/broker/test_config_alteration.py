@@ -311,10 +311,10 @@ def test_a_log_that_is_not_compacted_any_more_is_left_alone() -> None:
     count = len(log.segments)
     node.now_ms += 20
     node.broker.advance(node.now_ms)
-    assert node.broker._cleaner._pass is not None  # it has begun, and no piece was run
+    assert node.broker.deadlines._cleaner._pass is not None  # it has begun, and no piece was run
     log.update_config(config(node).of({"cleanup.policy": "delete"}))
     node.settle()
-    assert node.broker._cleaner._pass is None
+    assert node.broker.deadlines._cleaner._pass is None
     assert len(log.segments) == count
 
 
