@@ -11,7 +11,11 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdint.h>
 #include <unistd.h>
+#ifdef __linux__
+#include <sys/eventfd.h>
+#endif
 
 #define SYNC_THREADS 8
 
@@ -24,8 +28,56 @@ struct sync_group {
     const int *descriptors;  /* of the group, count of them */
     int *errors;             /* 0, or the errno of its sync */
     int count, next, left;   /* the next one to take, and how many are not synced */
-    int done;                /* gets one byte when a group is synced */
+    int readable, done;      /* ends of a pipe, or an eventfd: readable when a group is synced */
 };
+
+#ifdef __linux__
+typedef uint64_t sync_signal; /* an eventfd takes no page and one lock */
+#else
+typedef char sync_signal;
+#endif
+
+/* Opens the descriptors; 0, or an errno. */
+static int open_sync_signal(struct sync_group *group) {
+#ifdef __linux__
+    group->readable = group->done = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    return group->readable < 0 ? errno : 0;
+#else
+    int ends[2];
+    if (pipe(ends) != 0)
+        return errno;
+    group->readable = ends[0];
+    group->done = ends[1];
+    for (int i = 0; i < 2; i++)
+        if (fcntl(ends[i], F_SETFD, FD_CLOEXEC) < 0)
+            return errno;
+    return fcntl(ends[0], F_SETFL, O_NONBLOCK) < 0 ? errno : 0;
+#endif
+}
+
+static void close_sync_signal(struct sync_group *group) {
+    if (group->readable >= 0)
+        close(group->readable);
+    if (group->done >= 0 && group->done != group->readable)
+        close(group->done);
+    group->readable = group->done = -1;
+}
+
+static void send_sync_signal(struct sync_group *group) {
+    sync_signal one = 1;
+    while (write(group->done, &one, sizeof one) < 0 && errno == EINTR)
+        ;
+}
+
+/* Whether the group was synced since the last call. */
+static int take_sync_signal(struct sync_group *group) {
+    sync_signal one;
+    ssize_t count;
+    do
+        count = read(group->readable, &one, sizeof one);
+    while (count < 0 && errno == EINTR);
+    return count > 0;
+}
 
 static int sync_descriptor(int descriptor) {
     int result;
@@ -54,8 +106,7 @@ static void *sync_files(void *argument) {
         pthread_mutex_lock(&group->mutex);
         group->errors[number] = error;
         if (--group->left == 0)
-            while (write(group->done, "", 1) < 0 && errno == EINTR)
-                ;
+            send_sync_signal(group);
     }
     pthread_mutex_unlock(&group->mutex);
     return NULL;

@@ -7,14 +7,15 @@ cdef extern from "sync_threads.h" nogil:
     ctypedef struct sync_group "struct sync_group":
         int started
         int left
+        int readable
         int done
 
+    int open_sync_signal(sync_group* group)
+    void close_sync_signal(sync_group* group)
+    bint take_sync_signal(sync_group* group)
     int start_sync_threads(sync_group* group)
     void begin_syncs(sync_group* group, const int* descriptors, int* errors, int count)
     void close_sync_threads(sync_group* group)
-
-cdef extern from "unistd.h" nogil:
-    int close(int descriptor)
 
 
 cdef class SyncThreads:
@@ -25,13 +26,12 @@ cdef class SyncThreads:
     cdef int* descriptors
     cdef int* errors
     cdef int count
-    cdef int readable
 
     def __cinit__(self):
-        self.readable, self.group.done = -1, -1
-        self.readable, self.group.done = os.pipe()
-        os.set_blocking(self.readable, False)
-        cdef int error = start_sync_threads(&self.group)
+        self.group.readable, self.group.done = -1, -1
+        cdef int error = open_sync_signal(&self.group)
+        if not error:
+            error = start_sync_threads(&self.group)
         if error:
             raise failure(error)
 
@@ -40,13 +40,11 @@ cdef class SyncThreads:
             close_sync_threads(&self.group)
         free(self.descriptors)
         free(self.errors)
-        if self.readable >= 0:
-            close(self.readable)
-            close(self.group.done)
+        close_sync_signal(&self.group)
 
     def fileno(self):
         """Return a descriptor that is readable when the group is synced."""
-        return self.readable
+        return self.group.readable
 
     def begin(self, descriptors):
         """Begin to sync these files, at least one; they must stay open until ``finish``."""
@@ -63,11 +61,7 @@ cdef class SyncThreads:
     def finish(self):
         """Return the OSError of each file, None where it is synced; None for all while some are not."""
         cdef int i
-        if not self.count:
-            return None
-        try:
-            os.read(self.readable, 1)
-        except BlockingIOError:
+        if not self.count or not take_sync_signal(&self.group):
             return None
         found = [failure(self.errors[i]) if self.errors[i] else None for i in range(self.count)]
         self.count = 0

@@ -63,7 +63,11 @@ class Jobs:
         self._background.append(find)
 
     def _in_background(self) -> Job | None:
-        return next((job for find in self._background if (job := find()) is not None), None)
+        for find in self._background:
+            job = find()
+            if job is not None:
+                return job
+        return None
 
     def begin(self) -> Work | None:
         """The next piece of work to run; None when one is under way or none is left. A job without work, or

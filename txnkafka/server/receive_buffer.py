@@ -84,8 +84,8 @@ class ReceiveBuffer:
         """Where the next bytes go: at least one byte. Valid until the next call of any method."""
         block = self._block
         if block is None:
-            block = self._begin(self._pool.take())
-        elif self._start == self._end and not block.frames:
+            return self._begin(self._pool.take()).view
+        if self._start == self._end and not block.frames:
             block = self._begin(block if len(block.view) == BLOCK_SIZE else self._pool.take())
         size = len(block.view)
         is_enough = self._start + self._frame_size() <= size
@@ -101,7 +101,9 @@ class ReceiveBuffer:
         """The next frame, to be released; None while it is not complete. Raises InvalidRequestError for a
         size that no frame has."""
         block = self._block
-        if block is None or self._end - self._start < _SIZE.size:
+        if block is None:
+            return None
+        if self._end - self._start < _SIZE.size:
             self._rest()
             return None
         end = self._start + self._frame_size()

@@ -94,13 +94,14 @@ class Session:
     def next_request(self) -> Request | None:
         """The next request; None when none is complete, or while the session is saturated. Raises
         InvalidRequestError for what no client of this broker sends: the connection is to be closed."""
-        if self.is_saturated:
+        waiting = self._unanswered
+        if (waiting or self.unsent_bytes) and self.is_saturated:
             return None
         frame = self._received.next_frame()
         if frame is None:
             return None
         request = self._read(frame)
-        self._unanswered.append(request)
+        waiting.append(request)
         self._unanswered_bytes += len(frame.view)
         return request
 
