@@ -256,7 +256,8 @@ class Broker:
 
     def is_quiet(self, now_ms: int) -> bool:
         """Whether ``advance``, ``begin_flush`` and ``begin_work`` have nothing to do before the time that
-        ``advance`` has returned: so it is behind most requests that did not have to wait for the disk."""
+        ``advance`` has returned: so it is behind most requests that did not have to wait for the disk. What
+        is due of transactions is done."""
         self.now_ms = now_ms
         return self.deadlines.is_quiet(now_ms)
 

@@ -42,13 +42,14 @@ class Deadlines:
         self._due_ms = _NOW
 
     def is_quiet(self, now_ms: int) -> bool:
-        """Whether there is nothing to do for a host before the time that ``advance`` has returned."""
+        """Do what is due of transactions, and say whether nothing is left to do for a host before the time that
+        ``advance`` has returned."""
         broker = self._broker
         return not (
             self._is_due(now_ms)
+            or broker.transactions.advance(now_ms) < self._due_ms
             or broker.manager.tickets.has_something
             or broker.jobs.has_next
-            or broker.transactions.coordinator.is_waiting
             or broker.durability.is_waiting
         )
 
@@ -58,7 +59,7 @@ class Deadlines:
         if self._is_due(now_ms):
             self._due_ms = _NEVER
             self._due_ms = min(self._all(now_ms, ticks), self._due_ms)
-        elif self._broker.transactions.coordinator.is_waiting:
+        else:  # their deadlines change with nearly every request
             self._due_ms = min(self._broker.transactions.advance(now_ms), self._due_ms)
         return self._due_ms
 

@@ -40,7 +40,6 @@ from txnkafka.coordinator.markers import Marker, Markers
 from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS, partition_for
 from txnkafka.coordinator.producer_ids import ProducerIds
 from txnkafka.coordinator.ticks import Ticks
-from txnkafka.coordinator.timers import NEVER
 from txnkafka.coordinator.transaction_partition import TransactionPartition
 from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_counts import TransactionCounts
@@ -111,12 +110,6 @@ class TransactionCoordinator:
     def partition_of(self, transactional_id: str) -> int:
         """The partition of ``__transaction_state`` that the id belongs to."""
         return partition_for(transactional_id, self.partition_count)
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether something may be due that came after ``advance`` has returned: a marker, a parked request,
-        or COMPLETE_* that was refused."""
-        return bool(self._incomplete) or len(self.markers) > 0 or self._parked.deadline() != NEVER
 
     # Which partitions are here
 

@@ -1,8 +1,9 @@
 """Runs a broker on an event loop: flushes and other work in threads, deadlines by the loop's timer.
 
 The broker is called in the thread of the loop only. Whatever happened in one iteration of the loop is settled
-by one ``turn`` behind it: so the requests of all connections that were ready share a flush, and while that
-runs the next gathers.
+by one turn behind it (``wake``), or at once (``turn``) when no other connection is as busy, and by none when
+the broker ``is_quiet``. So the requests of all connections that were ready share a flush, and while that runs
+the next gathers.
 """
 
 from __future__ import annotations
@@ -108,7 +109,11 @@ class BrokerHost:
 
     def is_quiet(self) -> bool:
         """Whether a turn would have nothing to do now but to send answers."""
-        return self.broker.is_quiet(self.now_ms())
+        try:
+            return self.broker.is_quiet(self.now_ms())
+        except Exception:
+            LOG.exception("the broker failed in what was due by the clock; it goes on")
+            return False
 
     def turn(self) -> None:
         """Take a turn now, unless one comes soon."""

@@ -153,13 +153,11 @@ class Server:
         self.host.wake()
 
     def served(self) -> None:
-        """Requests came and were served. A turn follows if it has anything to do: soon, so
-        that those of other connections that are ready share its flush, or at once when there are none."""
+        """Requests came and were served. A turn follows if it has anything to do: soon, so that those of
+        other connections that are ready share its flush, or at once while others are not as busy."""
         if self.is_stopping or not self.host.is_quiet():
-            if self._is_shared:
-                self.host.wake()
-            else:
-                self.host.turn()
+            take_turn = self.host.wake if self._is_shared else self.host.turn
+            take_turn()
 
     def _on_turn(self) -> None:
         while self._answered:

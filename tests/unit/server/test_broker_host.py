@@ -150,6 +150,19 @@ def test_one_turn_for_many_wakes(hosted: Hosted) -> None:
     assert (hosted.turns, hosted.said("advance")) == (1, [(1000,)])
 
 
+def test_a_turn_at_once_is_taken_unless_one_comes_soon(hosted: Hosted) -> None:
+    hosted.host.turn()
+    assert (hosted.turns, hosted.said("advance")) == (1, [(1000,)])
+    hosted.host.wake()
+    hosted.host.turn()
+    assert hosted.turns == 1
+    hosted.loop.run(1)
+    assert hosted.turns == 2
+    hosted.host.stop()
+    hosted.host.turn()
+    assert hosted.turns == 2
+
+
 def test_while_one_flush_runs_the_next_gathers(hosted: Hosted) -> None:
     first, second = Piece("a"), Piece("b")
     hosted.broker.flushes = [first, second]

@@ -210,3 +210,46 @@ def test_connections_that_are_too_many_are_closed(limit: str, caplog: pytest.Log
 
     serve(scenario, **{limit: 2})
     assert "there are too many" in caplog.text
+
+
+class Turns:
+    """Notes how a server asks its host for turns."""
+
+    def __init__(self) -> None:
+        self.is_needed, self.calls = True, list[str]()
+
+    def is_quiet(self) -> bool:
+        return not self.is_needed
+
+    def wake(self) -> None:
+        self.calls.append("soon")
+
+    def turn(self) -> None:
+        self.calls.append("now")
+
+
+class Answered:
+    """A connection whose answer a flush has released."""
+
+    def serve(self) -> None:
+        """Nothing is sent."""
+
+
+def test_a_flush_waits_for_other_connections_only_while_they_are_busy() -> None:
+    loop, clock = asyncio.new_event_loop(), SystemClock()
+    broker = open_broker(MemoryFiles(), "/data", now_ms=clock.now_ms())
+    server = Server(broker, clock, loop)
+    server.host.close()
+    turns: Any = Turns()
+    server.host = turns
+    for count, expected in ((0, "now"), (3, "soon"), (0, "soon"), (1, "now")):
+        for _ in range(count):
+            server.answered(Answered())  # type: ignore[arg-type]
+        server._on_turn()
+        turns.calls.clear()
+        server.served()
+        assert turns.calls == [expected]
+    turns.is_needed = False
+    server.served()
+    assert turns.calls == ["now"]
+    loop.close()
