@@ -42,8 +42,8 @@ class Deadlines:
         self._due_ms = _NOW
 
     def is_quiet(self, now_ms: int) -> bool:
-        """Do what is due of transactions, and say whether nothing is left to do for a host before the time that
-        ``advance`` has returned."""
+        """Do what is due of transactions, and say whether nothing is left to do for a host before the time
+        that ``advance`` has returned."""
         broker = self._broker
         return not (
             self._is_due(now_ms)
