@@ -191,13 +191,15 @@ class OffsetManager:
                 return []
             emptied = group.state_timestamp if is_empty and not is_simple else None
         found = []
+        now_ms, retention_ms = self._rebalance.now_ms, self._rebalance.config.retention_ms
         for each in here.offsets.committed(group.group_id):
             since = each.commit_timestamp if emptied is None else emptied
             end = each.expire_timestamp
-            end = since + self._rebalance.config.retention_ms if end < 0 else end
+            end = since + retention_ms if end < 0 else end
+            if now_ms < end or each.topic in subscribed:
+                continue
             partition = TopicPartition(each.topic, each.partition)
-            is_used = each.topic in subscribed or here.offsets.is_pending(group.group_id, partition)
-            if self._rebalance.now_ms >= end and not is_used:
+            if not here.offsets.is_pending(group.group_id, partition):
                 found.append(encode_offset_commit_key(group.group_id, *partition))
         return found
 

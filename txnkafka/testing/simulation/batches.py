@@ -8,7 +8,7 @@ partition that it was sent to.
 from __future__ import annotations
 
 import struct
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
@@ -23,7 +23,8 @@ __all__ = ["MOST_RECORDS", "Batch", "checksum", "encode", "parse"]
 MOST_RECORDS: Final = 60  # whose offset deltas take one byte
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")  # up to the number of records
 _FRAME: Final = struct.Struct(">8xi4xb")  # the length, and the magic
-_AFTER_CRC: Final = 21
+_UP_TO_CRC: Final = struct.Struct(">qiibI")
+_BEHIND_CRC: Final = struct.Struct(">hiqqqhii")
 _RECORD: Final = struct.Struct(">bbbbb4sbqIb")
 _RECORD_LENGTH: Final = (_RECORD.size - 1) << 1  # varints are zigzag
 _CONTROL_TYPE: Final = struct.Struct(">hh")
@@ -44,7 +45,12 @@ class Batch(NamedTuple):
 
 def checksum(number: int, topic: str, partition: int) -> int:
     """The checksum of a record that was sent to this partition."""
-    return crc32(f"{topic}-{partition}".encode(), number)
+    return crc32(_place(topic, partition), number)
+
+
+@cache
+def _place(topic: str, partition: int) -> bytes:
+    return f"{topic}-{partition}".encode()
 
 
 def encode(
@@ -65,33 +71,26 @@ def encode(
         ]
     )
     count = len(records)
-    batch = bytearray(
-        _HEADER.pack(
-            0,
-            _HEADER.size - 12 + len(body),
-            -1,
-            2,
-            0,
-            ATTRIBUTE_TRANSACTIONAL if is_transactional else 0,
-            count - 1,
-            timestamp,
-            timestamp,
-            producer_id,
-            producer_epoch,
-            base_sequence,
-            count,
-        )
+    behind_crc = _BEHIND_CRC.pack(
+        ATTRIBUTE_TRANSACTIONAL if is_transactional else 0,
+        count - 1,
+        timestamp,
+        timestamp,
+        producer_id,
+        producer_epoch,
+        base_sequence,
+        count,
     )
-    batch += body
-    struct.pack_into(">I", batch, _AFTER_CRC - 4, crc32c(memoryview(batch)[_AFTER_CRC:]))
-    return memoryview(batch)
+    content = behind_crc + body
+    begin = _UP_TO_CRC.pack(0, _UP_TO_CRC.size - 12 + len(content), -1, 2, crc32c(content))
+    return memoryview(bytearray(begin + content))
 
 
 def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
     """The whole batches of a slice of a partition; the last one may be partial, and is left out. Raises
     ValueError for bytes that are none, and for records that were sent to another partition."""
     batches: list[Batch] = []
-    content, place = bytes(data), f"{topic}-{partition}".encode()
+    content, place = bytes(data), _place(topic, partition)
     position, end = 0, len(content)
     while end - position >= _HEADER.size:
         length, magic = _FRAME.unpack_from(content, position)
