@@ -1,5 +1,7 @@
-# The structures of producer_table.h, and the operations on all producers.
+# The structures of producer_table.h, the operations on all producers, and the table as an object.
 from libc.stdint cimport int16_t, int32_t, int64_t, uint8_t, uint32_t, uint64_t
+
+from txnkafka._core.validate cimport IncomingBatch
 
 cdef extern from "producer_table.h" nogil:
     enum:
@@ -88,3 +90,15 @@ cdef extern from "producer_snapshot.h" nogil:
     bint open_transactions(producer_table* t)
     void remove_expired(producer_table* t, int64_t now_ms, int64_t expiration_ms)
     void remove_oldest(producer_table* t, sort_key* keys, uint32_t number)
+
+
+cdef class ProducerTable:
+    cdef producer_table t
+    cdef int64_t end_offset         # of replay_checked: the end of the log so far,
+    cdef int64_t hole               # and the first offset after its last gap
+    cdef object decide(
+        self, IncomingBatch batch, int origin, int transaction_version, bint verified, object lowest_sequence,
+        bint supports_epoch_bump,
+    )
+    cdef object take(self, IncomingBatch batch)
+    cdef int make_room(self, uint32_t batches) except -1

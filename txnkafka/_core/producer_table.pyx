@@ -96,10 +96,6 @@ cdef object completed_txn(const Ended* ended):
 cdef class ProducerTable:
     """The producers of one partition; ``len(table)`` is their number. The module describes their use."""
 
-    cdef producer_table t
-    cdef int64_t end_offset         # of replay_checked: the end of the log so far,
-    cdef int64_t hole               # and the first offset after its last gap
-
     def __cinit__(self):
         table_start(&self.t, SEED)
         self.end_offset = self.hole = -1
@@ -131,6 +127,12 @@ cdef class ProducerTable:
         matches the verification of its producer, or that verification is off; ``lowest_sequence`` and
         ``supports_epoch_bump`` come from a pending verification (``storage.log.verification``).
         """
+        return self.decide(batch, origin, transaction_version, verified, lowest_sequence, supports_epoch_bump)
+
+    cdef object decide(
+        self, IncomingBatch batch, int origin, int transaction_version, bint verified, object lowest_sequence,
+        bint supports_epoch_bump,
+    ):
         cdef const BatchEntry* e = &batch.entry
         cdef Request r
         cdef producer* p
@@ -156,20 +158,27 @@ cdef class ProducerTable:
             if origin == FROM_CLIENT:
                 refused.search_below = older_may_match(p, e)
             return refused
-        self.reserve(1)
+        self.make_room(1)
         return may_be_written()
 
     def reserve(self, uint32_t batches):
         """Reserve memory for a number of appends. Raises MemoryError without changing anything."""
+        self.make_room(batches)
+
+    cdef int make_room(self, uint32_t batches) except -1:
         if not (
             table_reserve(&self.t, batches)
             and open_reserve(&self.t, batches)
             and ended_reserve(&self.t, batches)
         ):
             raise MemoryError("no memory for the producers of a partition")
+        return 0
 
     def append(self, IncomingBatch batch not None):
         """Update the state for a written batch; returns the transaction that it ended, or None."""
+        return self.take(batch)
+
+    cdef object take(self, IncomingBatch batch):
         cdef Ended ended
         cdef int outcome
         if not batch.is_readable:

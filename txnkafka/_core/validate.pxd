@@ -3,6 +3,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t
 
 from txnkafka._core.batch_entry cimport BatchEntry
 from txnkafka._core.batch_header cimport HEADER_SIZE
+from txnkafka._core.record cimport record_fields
 
 cdef enum:
     FROM_REPLICATION = 0            # who appends; AppendOrigin takes these numbers from producer_table.pyx
@@ -22,7 +23,24 @@ cdef class IncomingBatch:
     cdef readonly int32_t last_offset_delta, bad_record, keyless, out_of_order
     cdef readonly int8_t magic
     cdef readonly bint crc_holds
+    cdef readonly bint is_accepted  # whether ``BatchRules.accept`` had nothing against it
     cdef int read(self, object source) except -1
     cdef void read_frame(self, const uint8_t* p) noexcept
     cdef void read_content(self, const uint8_t* p) noexcept nogil
     cdef void walk(self, const uint8_t* p, const uint8_t* end) noexcept nogil
+    cdef void stamp_by(self, BatchRules rules, int64_t now_ms) noexcept
+    cdef void place_at(self, int64_t base_offset, int32_t partition_leader_epoch) noexcept
+
+cdef class BatchRules:
+    cdef readonly Py_ssize_t max_message_bytes, segment_bytes
+    cdef readonly bint log_append_time, compact, compresses
+    cdef readonly int64_t before_max_ms, after_max_ms
+    cdef IncomingBatch accept(self, object source, int origin, int64_t now_ms)
+    cdef bint has_room(self, IncomingBatch batch, int64_t end_offset) noexcept
+    cdef int fault_of_frame(self, IncomingBatch batch, int origin) noexcept
+    cdef int fault_of_content(self, IncomingBatch batch, int origin, int64_t now_ms) noexcept
+    cdef int record_fault(self, IncomingBatch batch, int64_t now_ms) noexcept
+    cdef bint allows(self, int64_t timestamp, int64_t now_ms) noexcept
+    cdef int fault_of(
+        self, const record_fields* r, int32_t number, int64_t timestamp, int64_t now_ms
+    ) noexcept

@@ -259,6 +259,9 @@ cdef class IncomingBatch:
 
     def stamp(self, BatchRules rules not None, int64_t now_ms):
         """Set timestamp type and largest timestamp: the log's clock with LogAppendTime, else the records'."""
+        self.stamp_by(rules, now_ms)
+
+    cdef void stamp_by(self, BatchRules rules, int64_t now_ms) noexcept:
         cdef bint log_append_time = rules.log_append_time
         cdef int64_t latest = now_ms if log_append_time else self.latest_timestamp
         if log_append_time:
@@ -272,6 +275,9 @@ cdef class IncomingBatch:
 
     def place(self, int64_t base_offset, int32_t partition_leader_epoch):
         """Set the base offset and the leader epoch of the batch."""
+        self.place_at(base_offset, partition_leader_epoch)
+
+    cdef void place_at(self, int64_t base_offset, int32_t partition_leader_epoch) noexcept:
         put_place(self.header, base_offset, partition_leader_epoch)
         self.base_offset = self.entry.base_offset = base_offset
         self.entry.last_offset = base_offset + self.last_offset_delta
@@ -299,22 +305,45 @@ cdef class IncomingBatch:
 
 
 cdef class BatchRules:
-    """The limits of one log for batches; see ``LogConfig``. Times in milliseconds."""
-
-    cdef readonly Py_ssize_t max_message_bytes
-    cdef readonly bint log_append_time, compact
-    cdef readonly int64_t before_max_ms, after_max_ms
+    """The limits of one log for batches; see ``LogConfig``. Times in milliseconds. ``compresses`` says that
+    records without compression are compressed."""
 
     def __cinit__(
-        self, *, Py_ssize_t max_message_bytes, bint log_append_time, bint compact, int64_t before_max_ms,
-        int64_t after_max_ms,
+        self, *, Py_ssize_t max_message_bytes, Py_ssize_t segment_bytes, bint log_append_time, bint compact,
+        bint compresses, int64_t before_max_ms, int64_t after_max_ms,
     ):
-        self.max_message_bytes = max_message_bytes
-        self.log_append_time, self.compact = log_append_time, compact
+        self.max_message_bytes, self.segment_bytes = max_message_bytes, segment_bytes
+        self.log_append_time, self.compact, self.compresses = log_append_time, compact, compresses
         self.before_max_ms, self.after_max_ms = before_max_ms, after_max_ms
+
+    def read(self, batch not None, int origin, int64_t now_ms):
+        """Read a batch like ``read_batch``. If it has no fault and its records stay as they are, it is
+        stamped, too, and ``is_accepted``: it is what the log stores, except for its offsets."""
+        return self.accept(batch, origin, now_ms)
+
+    cdef IncomingBatch accept(self, object source, int origin, int64_t now_ms):
+        cdef IncomingBatch batch = IncomingBatch.__new__(IncomingBatch)
+        batch.read(source)
+        if (
+            self.fault_of_frame(batch, origin) == FINE
+            and not batch.entry.attributes & ATTRIBUTE_CODEC
+            and self.fault_of_content(batch, origin, now_ms) == FINE
+            and (not self.compresses or batch.entry.attributes & ATTRIBUTE_CONTROL)
+        ):
+            batch.stamp_by(self, now_ms)
+            batch.is_accepted = True
+        return batch
+
+    cdef bint has_room(self, IncomingBatch batch, int64_t end_offset) noexcept:
+        """Whether a log that ends at ``end_offset`` has offsets left for the batch, and a segment has room
+        for it."""
+        return batch.last_offset_delta < INT64_MAX - end_offset and batch.size <= self.segment_bytes
 
     def frame_fault(self, IncomingBatch batch not None, int origin):
         """Return the fault number of the batch as a whole, before its records are decompressed."""
+        return self.fault_of_frame(batch, origin)
+
+    cdef int fault_of_frame(self, IncomingBatch batch, int origin) noexcept:
         if batch.frame_fault != FINE:
             return batch.frame_fault
         if origin == FROM_CLIENT and batch.base_offset != 0:
@@ -329,6 +358,9 @@ cdef class BatchRules:
 
     def content_fault(self, IncomingBatch batch not None, int origin, int64_t now_ms):
         """Return the fault number of header and records."""
+        return self.fault_of_content(batch, origin, now_ms)
+
+    cdef int fault_of_content(self, IncomingBatch batch, int origin, int64_t now_ms) noexcept:
         if batch.last_offset_delta < 0:
             return LAST_BEFORE_FIRST
         if origin != FROM_CLIENT:
@@ -343,7 +375,7 @@ cdef class BatchRules:
             return NO_SEQUENCE
         return self.record_fault(batch, now_ms)
 
-    cdef BatchFault record_fault(self, IncomingBatch batch, int64_t now_ms) noexcept:
+    cdef int record_fault(self, IncomingBatch batch, int64_t now_ms) noexcept:
         if batch.record_error != RECORD_OK:
             return BAD_RECORD
         if batch.out_of_order >= 0:
@@ -379,7 +411,7 @@ cdef class BatchRules:
         cdef int error = RECORD_OK
         cdef int32_t i
         cdef int64_t timestamp
-        cdef BatchFault fault
+        cdef int fault
         found = []
         PyObject_GetBuffer(records, &view, PyBUF_SIMPLE)
         p, end = <const uint8_t*>view.buf, <const uint8_t*>view.buf + view.len
@@ -394,7 +426,7 @@ cdef class BatchRules:
         PyBuffer_Release(&view)
         return found
 
-    cdef BatchFault fault_of(
+    cdef int fault_of(
         self, const record_fields* r, int32_t number, int64_t timestamp, int64_t now_ms
     ) noexcept:
         if r.offset_delta != number:

@@ -18,7 +18,13 @@ SIZES = (1, 1000)  # bytes of each value: a few KB, and more than RELEASED_FROM
 def fault(batch: IncomingBatch) -> str:
     """Return what a log without size limits refuses about this batch as a whole."""
     rules = BatchRules(
-        max_message_bytes=1 << 40, log_append_time=False, compact=False, before_max_ms=1, after_max_ms=1
+        max_message_bytes=1 << 40,
+        segment_bytes=1 << 40,
+        log_append_time=False,
+        compact=False,
+        compresses=False,
+        before_max_ms=1,
+        after_max_ms=1,
     )
     return FAULTS[rules.frame_fault(batch, CLIENT)]
 

@@ -18,9 +18,8 @@ from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, P
 from txnkafka.model import NO_OFFSET, NO_PRODUCER_ID
 from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.log.append_check import check, is_verified, validate
-from txnkafka.storage.log.append_info import AppendInfo
+from txnkafka.storage.log.append_info import AppendInfo, appended, duplicate
 from txnkafka.storage.log.producer_errors import refusal
-from txnkafka.storage.log.roll_rule import should_roll
 from txnkafka.storage.log.segment_tail import SegmentTail
 from txnkafka.storage.log.verification import check_producer
 
@@ -86,7 +85,8 @@ class _WaitingBatches:
     def _decide(self, request: AppendRequest) -> AppendInfo:
         log = self._log
         log.check_usable()
-        batch = validate(log, request.batch, request.origin, self._now_ms, self._end_offset)
+        batch = log.rules.read(request.batch, request.origin, self._now_ms)
+        validate(log, batch, request.origin, self._now_ms, self._end_offset)
         if batch.producer_id > NO_PRODUCER_ID:
             checked = self._check(batch, request)
             if checked is None:
@@ -95,14 +95,14 @@ class _WaitingBatches:
             if checked.is_duplicate:
                 waits = checked.first_offset >= log.log_end_offset
                 epoch = self._leader_epoch if waits else log.epochs.epoch_of(checked.first_offset)
-                return AppendInfo.of_duplicate(checked, log.log_start_offset, epoch)
+                return duplicate(checked, log.log_start_offset, epoch)
             if checked.code:
                 raise refusal(checked, log.topic_partition)
         if self._batches and self._must_be_last(batch):
             self.write()
             return self._decide(request)
         self._add(batch)
-        return AppendInfo.of_batch(batch, log.log_start_offset, self._leader_epoch)
+        return appended(batch, log.log_start_offset, self._leader_epoch)
 
     def _check(self, batch: IncomingBatch, request: AppendRequest) -> Checked | None:
         """Check the batch against the state of its producer. Returns None when older batches of the log must
@@ -125,7 +125,7 @@ class _WaitingBatches:
     def _must_be_last(self, batch: IncomingBatch) -> bool:
         """Whether the waiting batches must be written before this one is handled."""
         log = self._log
-        return should_roll(log.active, batch, self._end_offset, self._now_ms) or (
+        return log.active.should_roll(batch, self._end_offset, self._now_ms) or (
             batch.is_control and log.active.txn_index is None  # the index is loaded from the file
         )
 

@@ -14,8 +14,6 @@ from txnkafka.storage.log.producer_errors import as_refusal
 from txnkafka.storage.log.verification import check_producer
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
     from txnkafka._core.producer_rules import Checked
     from txnkafka._core.producer_table import ProducerTable
     from txnkafka._core.validate import BatchRules, IncomingBatch
@@ -45,29 +43,29 @@ class Appendable(Protocol):
 
 
 def validate(
-    log: Appendable, batch: Buffer, origin: AppendOrigin, now_ms: int, end_offset: int
-) -> IncomingBatch:
-    """Validate a batch that will be appended at ``end_offset``, and return it. Raises ProduceError or
-    CorruptRecordError, whose text names the partition."""
+    log: Appendable, batch: IncomingBatch, origin: AppendOrigin, now_ms: int, end_offset: int
+) -> None:
+    """Validate a batch that will be appended at ``end_offset``, unless it is accepted already. Raises
+    ProduceError or CorruptRecordError, whose text names the partition."""
     try:
-        incoming = log.resources.validator.validate(batch, log.config, log.rules, origin, now_ms)
+        if not batch.is_accepted:
+            log.resources.validator.finish(batch, log.config, log.rules, origin, now_ms)
     except CorruptRecordError as error:
         raise as_refusal(error, log.topic_partition) from None
     except ProduceError as error:
         refused = type(error)(f"{log.topic_partition}: {error}")
         refused.record_errors = error.record_errors
         raise refused from error
-    if incoming.last_offset_delta > LAST_OFFSET - end_offset:
+    if batch.last_offset_delta > LAST_OFFSET - end_offset:
         raise InvalidRecordError(
             f"{log.topic_partition} has no offsets left for the batch: it ends at "
             f"{end_offset}, the last offset there can be is {LAST_OFFSET}"
         )
-    if incoming.size > log.config.segment_bytes:
+    if batch.size > log.config.segment_bytes:
         raise RecordListTooLargeError(
-            f"{log.topic_partition}: the batch has {incoming.size} bytes, segment.bytes is "
+            f"{log.topic_partition}: the batch has {batch.size} bytes, segment.bytes is "
             f"{log.config.segment_bytes}"
         )
-    return incoming
 
 
 def check(

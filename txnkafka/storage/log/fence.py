@@ -22,14 +22,14 @@ LOG = logging.getLogger("txnkafka.storage")
 
 class Fence:
     """``error`` is the error since which the log in ``directory`` accepts no appends; ``is_closed`` says that
-    its owner has closed it."""
+    its owner has closed it. An append looks at these and at ``owner.is_here`` before it calls ``check``."""
 
-    __slots__ = ("_directory", "_owner", "error", "is_closed", "topic_partition")
+    __slots__ = ("_directory", "error", "is_closed", "owner", "topic_partition")
 
     def __init__(self, topic_partition: TopicPartition, directory: str) -> None:
         self.topic_partition = topic_partition
         self._directory = directory
-        self._owner = this_process()
+        self.owner = this_process()
         self.error: OSError | None = None
         self.is_closed = False
 
@@ -41,8 +41,8 @@ class Fence:
 
     def check_owner(self) -> None:
         """Raise LogDirError in any process but the one that opened the log, for example in its child."""
-        if not self._owner.is_here:  # checked without a call, since every append comes here
-            self._owner.check(self._directory)
+        if not self.owner.is_here:  # checked without a call, since every append comes here
+            self.owner.check(self._directory)
 
     def check(self) -> None:
         """Raise KafkaStorageError after an error and for a closed log, LogDirError in another process."""

@@ -26,11 +26,12 @@ __all__ = ["FlushState"]
 
 class FlushState:
     """The flush state of one log. All data below ``recovery_point`` is durable. ``has_unsynced_names`` says
-    that a file of the directory was created or renamed since the last flush began."""
+    that a file of the directory was created or renamed since the last flush began. ``oldest_ms`` is the
+    time of the first append that no flush covers; the append sets it."""
 
     __slots__ = (
-        "_contents", "_covered", "_directory", "_files", "_oldest_ms", "_retired", "_rolled", "_segments",
-        "_snapshots", "has_unsynced_names", "recovery_point",
+        "_contents", "_covered", "_directory", "_files", "_retired", "_rolled", "_segments", "_snapshots",
+        "has_unsynced_names", "oldest_ms", "recovery_point",
     )  # fmt: skip
 
     def __init__(
@@ -49,7 +50,7 @@ class FlushState:
         self.has_unsynced_names = False
         self._contents: dict[str, bytes] = {}  # small files that the next flush writes, by name
         self._covered: list[LogSegment] | None = None  # by the flush under way
-        self._oldest_ms: int | None = None  # when the oldest unflushed batch was appended
+        self.oldest_ms: int | None = None
         self._rolled: list[LogSegment] = []  # closed and not flushed, their files still open
         self._retired: list[LogSegment] = []  # deleted; closed when the flush under way is finished
 
@@ -65,11 +66,6 @@ class FlushState:
 
     # What the next flush has to sync
 
-    def on_append(self, now_ms: int) -> None:
-        """Record that a batch was appended."""
-        if self._oldest_ms is None:
-            self._oldest_ms = now_ms
-
     def on_roll(self, closed: LogSegment) -> None:
         """Record that the active segment was closed, and a new one created."""
         self._rolled.append(closed)
@@ -81,7 +77,7 @@ class FlushState:
 
     def age_ms(self, now_ms: int) -> int | None:
         """Return the age of the oldest batch that no flush covers; None when there is none."""
-        return None if self._oldest_ms is None else now_ms - self._oldest_ms
+        return None if self.oldest_ms is None else now_ms - self.oldest_ms
 
     def retire(self, segment: LogSegment) -> None:
         """Close a segment that was removed from the log: now, or after the flush that uses its files."""
@@ -103,7 +99,7 @@ class FlushState:
         files += [file for segment in covered for file in segment.unsynced_files]
         for segment in covered:
             segment.has_unsynced_bytes, segment.unsynced_files = False, []
-        self._covered, self._oldest_ms = covered, None
+        self._covered, self.oldest_ms = covered, None
         self._rolled = [segment for segment in self._rolled if not segment.is_named]
         contents, paths = self._take_contents(), self._snapshots.take_unsynced()
         names = self.has_unsynced_names or contents
@@ -113,7 +109,7 @@ class FlushState:
 
     def begin_nothing(self) -> LogFlush:
         """Begin a flush that syncs nothing: after a failure no sync makes the data durable."""
-        self._covered, self._oldest_ms = [], None
+        self._covered, self.oldest_ms = [], None
         return LogFlush(self.recovery_point, {}, (), (), ())
 
     def finish(self) -> None:

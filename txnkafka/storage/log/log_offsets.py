@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txnkafka._core.log_writer import LogEnds
 from txnkafka.storage.log.log_offset_metadata import OffsetPositions
 
 if TYPE_CHECKING:
@@ -17,14 +18,14 @@ if TYPE_CHECKING:
 __all__ = ["LogOffsets"]
 
 
-class LogOffsets:
+class LogOffsets(LogEnds):
     """``log_start <= last_stable <= high_watermark <= log_end``, except that the last stable offset may be
     below the log start by a part of a batch, as in Kafka. ``positions`` has their places in ``segments``.
 
     Raises ValueError for a change that violates this order.
     """
 
-    __slots__ = ("_producers", "high_watermark", "log_end", "log_start", "positions")
+    __slots__ = ("_producers", "positions")
 
     def __init__(
         self, segments: LogSegments, producers: ProducerTable, *, log_start: int, log_end: int
@@ -41,12 +42,6 @@ class LogOffsets:
                 "order"
             )
         self.log_start, self.high_watermark, self.log_end = log_start, high_watermark, log_end
-
-    def on_append(self, log_end: int) -> None:
-        """Move the log end to ``log_end``, after an append."""
-        if log_end <= self.log_end:
-            raise ValueError(f"the log end cannot move from {self.log_end} back to {log_end}")
-        self.log_end = log_end
 
     def advance_high_watermark(self, offset: int) -> None:
         """Make batches below ``offset``, at most those below the log end, visible to readers."""

@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.index_entries import index_entries
+from txnkafka._core.segment_writer import SegmentWriter
 from txnkafka.env import random_below
 from txnkafka.errors import CorruptRecordError
 from txnkafka.model import NO_TIMESTAMP
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from txnkafka._core.scan import BatchIndex
-    from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
     from txnkafka.env import Bytes, DataFile, DataFiles
     from txnkafka.storage.formats.layout import FileKind, FileSuffix
@@ -34,12 +34,18 @@ __all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
 OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"
-_INT32_MAX = 2**31 - 1
 _READ_BYTES = 64 << 10  # the first read of a lookup, from an index entry on
 
 
-class LogSegment:
-    """One segment below ``directory``, in its ``files``. ``size`` is the position of the next batch."""
+class LogSegment(SegmentWriter):
+    """One segment below ``directory``, in its ``files``. ``size`` is the position of the next batch.
+    ``SegmentWriter`` has ``append`` and what it changes."""
+
+    config: LogConfig
+    files: SegmentFiles
+    offset_index: OffsetIndex
+    time_index: TimeIndex
+    txn_index: TxnIndexFile | None
 
     def __init__(
         self,
@@ -59,11 +65,11 @@ class LogSegment:
         self.roll_jitter_ms = random_below(jitter_ms) if jitter_ms else 0  # LogConfig.randomSegmentJitter
         self.modified_ms = created_ms  # time of the last write
         self.size = 0
-        self.rolling_timestamp: int | None = None  # the largest of the first batch
+        self.rolling_timestamp = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
         self.offset_index, self.time_index = OffsetIndex.owned(base_offset), TimeIndex.owned(base_offset)
         # None until it is loaded: storage.log.transactions
-        self.txn_index: TxnIndexFile | None = TxnIndexFile(base_offset)
+        self.txn_index = TxnIndexFile(base_offset)
         self.has_unsynced_bytes = False
         self.unsynced_files: list[DataFile] = []  # the indexes among the files to sync
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
@@ -89,15 +95,6 @@ class LogSegment:
 
     # Appending
 
-    def append(self, batch: IncomingBatch) -> None:
-        """Write a batch after the last one and index it. Raises OSError; then the segment is unchanged,
-        except for bytes after ``size``."""
-        self.files.open("log").write(self.size, batch.parts())
-        if not self.has_unsynced_bytes:
-            self.note_unsynced()
-        self.note(self.size, batch.size, batch.last_offset, batch.max_timestamp)
-        self.size += batch.size
-
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         """Write batches that are already indexed. Raises OSError."""
         self.files.open("log").write(position, parts)
@@ -108,20 +105,13 @@ class LogSegment:
         self.has_unsynced_bytes = True
         self.files.pin()
 
-    def note(self, position: int, size: int, last_offset: int, max_timestamp: int) -> None:
-        """Index the next batch of the log: it gets an entry when more than ``index.interval.bytes`` have
-        followed the last batch with an entry."""
-        if self.rolling_timestamp is None:
-            self.rolling_timestamp = max_timestamp
-        if max_timestamp > self.max_timestamp:
-            self.max_timestamp, self.max_timestamp_offset = max_timestamp, last_offset
-        is_due = self.bytes_since_entry > self.config.index_interval_bytes
-        relative = last_offset - self.base_offset
-        if is_due and relative > self.offset_index.last_key:
-            self.offset_index.append(relative, position)
-            self._add_time_entry()
-            self.bytes_since_entry = 0
-        self.bytes_since_entry += size
+    def add_entry(self, relative: int, position: int) -> bool:
+        """Add an entry to the indexes, unless the last one has this offset or a later one."""
+        if relative <= self.offset_index.last_key:
+            return False
+        self.offset_index.append(relative, position)
+        self._add_time_entry()
+        return True
 
     def note_all(self, batches: BatchIndex) -> None:
         """Index batches that the log already contains. Raises CorruptRecordError when their offsets are out
@@ -146,23 +136,12 @@ class LogSegment:
             raise CorruptRecordError(f"{error}: {OUT_OF_ORDER}", file=self.path("log")) from None
         self.offset_index.extend(grown[0])
         self.time_index.extend(grown[1])
+        self.entries_grew()
         self.bytes_since_entry, self.max_timestamp, self.max_timestamp_offset = grown[2:]
 
     def _add_time_entry(self) -> None:
         if self.max_timestamp > self.time_index.last_key:
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset - self.base_offset)
-
-    def fits(self, last_offset: int) -> bool:
-        """Whether the offset fits an index entry (an int32 above the base offset)."""
-        return 0 <= last_offset - self.base_offset <= _INT32_MAX
-
-    def indexes_are_full(self) -> bool:
-        """Whether an index is full; the last slot of the time index is reserved for the segment's end."""
-        room = self.config.segment_index_bytes
-        return (
-            len(self.offset_index.content) + OffsetIndex.entry.size > room
-            or len(self.time_index.content) + 2 * TimeIndex.entry.size > room
-        )
 
     # Reading
 

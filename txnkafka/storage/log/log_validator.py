@@ -16,7 +16,7 @@ import enum
 from typing import TYPE_CHECKING
 
 from txnkafka._core import producer_table
-from txnkafka._core.validate import FAULTS, BatchRules, read_batch
+from txnkafka._core.validate import FAULTS, BatchRules
 from txnkafka.errors import (
     CorruptRecordError,
     InvalidRecordError,
@@ -103,8 +103,10 @@ def batch_rules(config: LogConfig) -> BatchRules:
     """Return the rules of a log with these settings."""
     return BatchRules(
         max_message_bytes=config.max_message_bytes,
+        segment_bytes=config.segment_bytes,
         log_append_time=config.log_append_time,
         compact=config.compact,
+        compresses=config.compression_type not in ("producer", "uncompressed"),
         before_max_ms=config.message_timestamp_before_max_ms,
         after_max_ms=config.message_timestamp_after_max_ms,
     )
@@ -122,18 +124,25 @@ class LogValidator:
     ) -> IncomingBatch:
         """Return the batch as the log will store it, except for its offsets; ``rules`` are derived from
         ``config``. Raises ProduceError or CorruptRecordError."""
-        incoming = read_batch(batch)
-        fault = rules.frame_fault(incoming, origin)
-        if fault:
-            raise _refusal(fault, incoming, config)
-        records = self._decompressed(incoming, config) if incoming.codec else None
-        fault = rules.content_fault(incoming, origin, now_ms)
-        if fault:
-            raise _with_records(fault, incoming, config, records, now_ms)
-        if config.compression_type != "producer" and not incoming.is_control:
-            _recompress(incoming, config, records)
-        incoming.stamp(rules, now_ms)
+        incoming = rules.read(batch, origin, now_ms)
+        if not incoming.is_accepted:
+            self.finish(incoming, config, rules, origin, now_ms)
         return incoming
+
+    def finish(
+        self, batch: IncomingBatch, config: LogConfig, rules: BatchRules, origin: AppendOrigin, now_ms: int
+    ) -> None:
+        """Do with a batch that ``rules`` have read what ``validate`` does."""
+        fault = rules.frame_fault(batch, origin)
+        if fault:
+            raise _refusal(fault, batch, config)
+        records = self._decompressed(batch, config) if batch.codec else None
+        fault = rules.content_fault(batch, origin, now_ms)
+        if fault:
+            raise _with_records(fault, batch, config, records, now_ms)
+        if config.compression_type != "producer" and not batch.is_control:
+            _recompress(batch, config, records)
+        batch.stamp(rules, now_ms)
 
     def _decompressed(self, batch: IncomingBatch, config: LogConfig) -> memoryview:
         """Decompress the records, and let ``batch`` check them."""

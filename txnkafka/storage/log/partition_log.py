@@ -16,40 +16,41 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from txnkafka._core.log_writer import AppendInfo, LogWriter, duplicate
 from txnkafka.errors import FlushUnderWayError
-from txnkafka.model import NO_PARTITION_LEADER_EPOCH, NO_PRODUCER_ID
-from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
+from txnkafka.model import NO_PARTITION_LEADER_EPOCH
+from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.append_check import check, validate
-from txnkafka.storage.log.append_info import AppendInfo
 from txnkafka.storage.log.fence import Fence
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
 from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
 from txnkafka.storage.log.log_offsets import LogOffsets
 from txnkafka.storage.log.log_resources import LogResources
-from txnkafka.storage.log.log_validator import AppendOrigin, batch_rules
+from txnkafka.storage.log.log_validator import batch_rules
 from txnkafka.storage.log.producer_errors import refusal
 from txnkafka.storage.log.producer_history import keep_state, reload_state
 from txnkafka.storage.log.repair_step import RepairStep
-from txnkafka.storage.log.roll_rule import should_roll
 from txnkafka.storage.log.transactions import transactions_of
-from txnkafka.storage.log.verification import NO_GUARD, VerificationState
+from txnkafka.storage.log.verification import VerificationState
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from typing_extensions import Buffer
-
+    from txnkafka._core.producer_rules import Checked
     from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.errors import KafkaError
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.cut import Cut
+    from txnkafka.storage.log.flush_state import FlushState
     from txnkafka.storage.log.loaded_log import LoadedLog
     from txnkafka.storage.log.log_flush import LogFlush
     from txnkafka.storage.log.log_segment import LogSegment
+    from txnkafka.storage.log.log_segments import LogSegments
+    from txnkafka.storage.log.log_validator import AppendOrigin
     from txnkafka.storage.log.segment_deletion import SegmentDeletion
 
 __all__ = ["PartitionLog"]
@@ -57,13 +58,21 @@ __all__ = ["PartitionLog"]
 LOG = logging.getLogger("txnkafka.storage")
 
 
-class PartitionLog:
+class PartitionLog(LogWriter):
     """The log in ``directory``, as ``storage.recovery.log_loader`` has ``loaded`` it.
 
     ``segments`` are ascending; appends go to ``active``. All data below ``recovery_point`` is durable.
     ``fenced`` is the error that has stopped appends. Only the process that opened the log may change it: a
-    forked child may read the state that it has in memory.
+    forked child may read the state that it has in memory. ``LogWriter`` has ``append``.
     """
+
+    config: LogConfig
+    guarded_by: Fence
+    flushing: FlushState
+    local: LocalLog
+    offsets: LogOffsets
+    segments: LogSegments
+    verification: VerificationState
 
     def __init__(
         self,
@@ -81,18 +90,19 @@ class PartitionLog:
         self.config = config
         self.rules = batch_rules(config)
         self.resources = LogResources() if resources is None else resources
-        self._fence = Fence(topic_partition, directory)
+        self.guarded_by = Fence(topic_partition, directory)
         self.repairs = list(loaded.repairs)  # faults that were found and repaired
         self.snapshots = loaded.snapshots
         self.local = LocalLog(
             files, directory, loaded,
-            fence=self._fence, open_files=self.resources.open_files, on_repair=self.note,
+            fence=self.guarded_by, open_files=self.resources.open_files, on_repair=self.note,
         )  # fmt: skip
         self.segments = self.local.segments
-        self._flushing = self.local.flushing
+        self.flushing = self.local.flushing
         self.loaded_ms = loaded.loaded_ms
         self.epochs = loaded.epochs
-        self._epoch_file_is_current = loaded.epoch_file_is_current  # else the next append replaces it
+        if loaded.epoch_file_is_current:  # else the next append replaces it
+            self._know_epoch()
         self.producers = loaded.producers
         self.offsets = LogOffsets(
             self.segments,
@@ -113,81 +123,60 @@ class PartitionLog:
         for segment in self.segments:
             segment.config = config
 
-    # Appending
+    # Appending: the rare steps of ``append``
 
-    def append(
-        self,
-        batch: Buffer,
-        *,
-        now_ms: int,
-        leader_epoch: int = 0,
-        origin: AppendOrigin = AppendOrigin.CLIENT,
-        transaction_version: int = -1,
-        guard: int = NO_GUARD,
-    ) -> AppendInfo:
-        """Append one batch as the leader. ``batch`` is any buffer of bytes, also a view of a request: it is
-        not changed, and its records are copied only to the file.
+    def validated(self, batch: IncomingBatch, origin: AppendOrigin, now_ms: int) -> None:
+        """Validate a batch that is not accepted yet, and change it to what the log will store. Raises
+        ProduceError or CorruptRecordError."""
+        validate(self, batch, origin, now_ms, self.log_end_offset)
 
-        ``transaction_version`` comes from a request for markers, ``guard`` from ``verification`` for the
-        first batch of a transaction in this log. Raises ProduceError or CorruptRecordError when the batch is
-        refused, KafkaStorageError when it could not be written.
-        """
-        self.check_usable()
-        incoming = validate(self, batch, origin, now_ms, self.log_end_offset)
-        if incoming.producer_id > NO_PRODUCER_ID:
-            checked = check(self, incoming, origin, transaction_version, guard)
-            if checked.is_duplicate:
-                epoch = self.epochs.epoch_of(checked.first_offset)
-                return AppendInfo.of_duplicate(checked, self.log_start_offset, epoch)
-            if checked.code:
-                raise refusal(checked, self.topic_partition)
-        try:
-            self.make_room(incoming, now_ms)
-            incoming.place(self.log_end_offset, leader_epoch)
-            active = self.segments.active
-            active.append(incoming)
-        except OSError as error:
-            self.local.write_failed(error)
-        self.take_in(incoming, active.size - incoming.size, leader_epoch, now_ms)
-        return AppendInfo.of_batch(incoming, self.log_start_offset, leader_epoch)
+    def searched(
+        self, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
+    ) -> Checked:
+        """Check a batch again that may be a duplicate of one that is only in the log. Raises
+        CorruptRecordError and OSError."""
+        return check(self, batch, origin, transaction_version, guard)
+
+    def not_appended(self, checked: Checked) -> AppendInfo:
+        """Return the answer for a duplicate; for any other batch that may not be written raise
+        ProduceError."""
+        if not checked.is_duplicate:
+            raise refusal(checked, self.topic_partition)
+        epoch = self.epochs.epoch_of(checked.first_offset)
+        return duplicate(checked, self.log_start_offset, epoch)
 
     def make_room(self, batch: IncomingBatch, now_ms: int) -> None:
         """Prepare the write of a batch: roll if necessary, load the aborted transactions for a marker. Raises
         OSError."""
-        if should_roll(self.segments.active, batch, self.log_end_offset, now_ms):
+        if self.active.should_roll(batch, self.log_end_offset, now_ms):
             self.roll(now_ms)
         if batch.is_control:
-            transactions_of(self, self.segments.active)  # from a log that does not have the marker yet
+            self.load_transactions()
 
-    def take_in(self, batch: IncomingBatch, position: int, leader_epoch: int, now_ms: int) -> None:
-        """Update log end, epochs and producer for a batch that was written to the active segment at
-        ``position``."""
-        self.segments.active.modified_ms = now_ms
-        self.offsets.on_append(batch.last_offset + 1)
-        known = leader_epoch in (self.epochs.latest, NO_PARTITION_LEADER_EPOCH)
-        if not (known and self._epoch_file_is_current):
-            self.epochs.assign(leader_epoch, batch.base_offset)
-            self.set_epochs(self.epochs)
-        self._flushing.on_append(now_ms)
-        if batch.producer_id > NO_PRODUCER_ID:
-            if batch.attributes & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL):
-                self._note_transaction(batch, position)
-            else:
-                self.producers.append(batch)
+    def load_transactions(self) -> None:
+        """Load the aborted transactions of the active segment, from a log that does not have the marker yet.
+        Raises OSError."""
+        transactions_of(self, self.active)
 
-    def _note_transaction(self, batch: IncomingBatch, position: int) -> None:
+    def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
+        """Record that the batch at ``start_offset`` was appended in an epoch that may be new."""
+        self.epochs.assign(leader_epoch, start_offset)
+        self.set_epochs(self.epochs)
+
+    def note_transaction(self, batch: IncomingBatch, position: int) -> None:
         """Update the state of a producer for a transactional batch or a marker."""
-        if batch.attributes & ATTRIBUTE_TRANSACTIONAL:
+        if self.verification.has_pending and batch.attributes & ATTRIBUTE_TRANSACTIONAL:
             self.verification.on_append(
                 batch.producer_id, batch.producer_epoch, is_control=batch.is_control
             )
-        open_before = self.producers.open_count
-        completed = self.producers.append(batch)
+        producers = self.producers
+        open_before = producers.open_count
+        completed = producers.append(batch)
         if completed is not None:
             self.offsets.positions.on_completed(completed)
             if completed.is_aborted:
                 transactions_of(self, self.active).add([completed])
-        elif self.producers.open_count > open_before:
+        elif producers.open_count > open_before:
             self.offsets.positions.on_transaction(
                 LogOffsetMetadata(batch.base_offset, self.active.base_offset, position)
             )
@@ -195,13 +184,18 @@ class PartitionLog:
     def set_epochs(self, epochs: LeaderEpochs) -> None:
         """Replace the epochs. The next flush writes the file: until then recovery takes the epochs of batches
         that are not durable from the batches."""
-        self.epochs, self._epoch_file_is_current = epochs, True
-        self._flushing.write_later(LEADER_EPOCH_CHECKPOINT, format_leader_epoch_checkpoint(epochs.entries))
+        self.epochs = epochs
+        self._know_epoch()
+        self.flushing.write_later(LEADER_EPOCH_CHECKPOINT, format_leader_epoch_checkpoint(epochs.entries))
+
+    def _know_epoch(self) -> None:
+        latest = self.epochs.latest
+        self.known_epoch = NO_PARTITION_LEADER_EPOCH if latest is None else latest
 
     def roll(self, now_ms: int) -> None:
         """Close the active segment and create one at the log end, which recovery ignores until the closed one
         is durable. Does not wait for the disk. Raises OSError; then the log is unchanged."""
-        self._fence.check_owner()
+        self.guarded_by.check_owner()
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
             return  # KAFKA-6388: there is nothing to close
@@ -215,12 +209,12 @@ class PartitionLog:
     @property
     def recovery_point(self) -> int:
         """The offset below which all data is durable."""
-        return self._flushing.recovery_point
+        return self.flushing.recovery_point
 
     @property
     def has_unsynced_names(self) -> bool:
         """Whether a file was created or renamed since the last flush began."""
-        return self._flushing.has_unsynced_names
+        return self.flushing.has_unsynced_names
 
     @property
     def needs_flush(self) -> bool:
@@ -230,38 +224,38 @@ class PartitionLog:
     @property
     def is_flushing(self) -> bool:
         """Whether a flush has begun and is not finished."""
-        return self._flushing.is_flushing
+        return self.flushing.is_flushing
 
     def begin_flush(self) -> LogFlush:
         """Begin a flush of all appends up to the first segment without its final name: that one is renamed
         when this flush is finished, and durable after the next one. ``finish_flush`` must follow before the
         next flush; until then FlushUnderWayError is raised. When a file cannot be opened, the log is
         fenced."""
-        self._fence.check_owner()
+        self.guarded_by.check_owner()
         if self.is_flushing:
             raise FlushUnderWayError(
                 f"a flush of {self.topic_partition} is under way: finish it before the next one"
             )
         if self.fenced is None:
             try:
-                flush, end = self._flushing.begin(self.log_end_metadata)
+                flush, end = self.flushing.begin(self.log_end_metadata)
             except OSError as error:
                 self.fence(error)
             else:
                 self.offsets.positions.on_flush(end)
                 return flush
-        return self._flushing.begin_nothing()
+        return self.flushing.begin_nothing()
 
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
         """End the flush: the data that it covers is durable and becomes visible. An error fences the log."""
-        self._flushing.finish()
+        self.flushing.finish()
         if error is not None:
             self.fence(error)
         elif self.fenced is None:
             end_offset = min(flush.end_offset, self.log_end_offset)
             self.offsets.advance_high_watermark(end_offset)
             try:
-                self._flushing.on_durable(end_offset)
+                self.flushing.on_durable(end_offset)
             except OSError as failed:
                 self.fence(failed)
 
@@ -289,7 +283,7 @@ class PartitionLog:
         """Apply a cut, durably; producers and transactions get the state that they had at the new log end.
         Raises OSError and KafkaError; then the cut may be incomplete, and the log must be fenced."""
         if cut.log_end_offset < self.log_end_offset:
-            self._flushing.sync_segments()
+            self.flushing.sync_segments()
             self._cut_end(cut, now_ms)
         elif cut.first:
             perform(self.begin_deletion(cut, now_ms))
@@ -312,7 +306,7 @@ class PartitionLog:
     def _cut_end(self, cut: Cut, now_ms: int) -> None:
         end = cut.log_end_offset
         # after a crash, truncated batches must not be taken for acknowledged ones
-        self._flushing.lower_recovery_point(end)
+        self.flushing.lower_recovery_point(end)
         self.offsets.positions.clear()
         if cut.last:
             transactions_of(self, self.segments[cut.last - 1])
@@ -322,7 +316,7 @@ class PartitionLog:
         self.snapshots.remove_above(end)
         self.loaded_ms = now_ms
         reload_state(self, self.producers, self.high_watermark, self.config.producer_id_expiration_ms)
-        self._flushing.sync_cut(end)
+        self.flushing.sync_cut(end)
 
     # Offsets
 
@@ -363,31 +357,31 @@ class PartitionLog:
     @property
     def fenced(self) -> OSError | None:
         """The error that has stopped appends; None while the log accepts them."""
-        return self._fence.error
+        return self.guarded_by.error
 
     def fence(self, error: OSError | KafkaError) -> None:
         """Stop all further appends and acknowledgements."""
-        self._fence.put_up(error)
+        self.guarded_by.put_up(error)
 
     def check_usable(self) -> None:
         """Raise KafkaStorageError when the log is fenced, LogDirError when another process owns it."""
-        self._fence.check()
+        self.guarded_by.check()
 
     # Closing
 
     def close(self) -> None:
         """Flush the log, save indexes and a snapshot, and close the files for good; a second call does
         nothing. Raises KafkaStorageError; the files are closed in this case, too."""
-        if self._fence.is_closed:
+        if self.guarded_by.is_closed:
             return
         try:
             self.check_usable()
-            if self.needs_flush or self._flushing.has_contents:
+            if self.needs_flush or self.flushing.has_contents:
                 self.flush()
             self.local.save(self.config)
             if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
                 self.snapshots.write(self.log_end_offset, self.producers.snapshot())
-            self._flushing.sync_derived()
+            self.flushing.sync_derived()
         except OSError as error:
             self.fence(error)
             self.check_usable()
@@ -396,5 +390,5 @@ class PartitionLog:
 
     def release(self) -> None:
         """Close the files for good without a flush: the log was deleted, or its owner gives up."""
-        self._fence.is_closed = True
+        self.guarded_by.is_closed = True
         self.local.close_files()

@@ -75,6 +75,11 @@ class VerificationState:
     def __init__(self) -> None:
         self._pending: dict[int, PendingVerification] = {}
 
+    @property
+    def has_pending(self) -> bool:
+        """Whether any producer has one."""
+        return bool(self._pending)
+
     def __len__(self) -> int:
         return len(self._pending)
 
