@@ -9,9 +9,8 @@ from libc.stdint cimport int32_t, int64_t
 
 from txnkafka._core.batch_header cimport ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 from txnkafka._core.producer_rules cimport Checked
-from txnkafka._core.producer_table cimport ProducerTable
 from txnkafka._core.segment_writer cimport SegmentWriter
-from txnkafka._core.validate cimport FROM_CLIENT, BatchRules, IncomingBatch
+from txnkafka._core.validate cimport FROM_CLIENT, IncomingBatch
 
 AppendInfo = namedtuple("AppendInfo", [
     "first_offset", "last_offset", "log_append_time", "log_start_offset", "is_duplicate", "leader_epoch",
