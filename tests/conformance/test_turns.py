@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -195,7 +195,9 @@ def decide(path: str, states: dict[str, TransactionState]) -> None:
     directory = DataDirectory(FILES, path, lambda _: config, now_ms=now_ms)
     for name, state in states.items():
         before = found.transactions[name]
-        after = replace(before, state=state, producer_epoch=before.producer_epoch + 1, last_producer_epoch=-1)
+        after = before._replace(
+            state=state, producer_epoch=before.producer_epoch + 1, last_producer_epoch=-1
+        )
         key, value = encode_transaction_key(name), encode_transaction_value(after, 1)
         log = directory.logs[TopicPartition("__transaction_state", found.located[name])]
         epoch = max(0, log.epochs.latest or 0)
