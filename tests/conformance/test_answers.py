@@ -78,6 +78,20 @@ def test_offsets_by_time(admin: KafkaAdminClient, log_dir: LogDir, number: int) 
             assert (-1 if found is None else found.offset) == theirs[each], each
 
 
+def test_time_before_an_emptied_segment(
+    admin: KafkaAdminClient, kafka: KafkaBroker, log_dir: LogDir
+) -> None:
+    """Kafka takes the time of the file for the latest timestamp of a segment without records, searches that
+    segment only, and finds nothing."""
+    emptied = Asked("emptied", 0)
+    first, *_ = sorted((kafka.log_dir / "emptied-0").glob("*.log"))
+    assert (first.stem, first.stat().st_size) == ("0" * 20, 0)
+    for level in IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED:
+        theirs = admin.list_partition_offsets({emptied: BEGAN}, isolation_level=level)
+        found = log_dir.partition("emptied", 0).offset_for_timestamp(BEGAN, level.name.lower())
+        assert (found and found.offset, theirs[emptied].offset) == (1, -1)
+
+
 class Producer(NamedTuple):
     """What DescribeProducers tells; -1 where there is nothing."""
 

@@ -123,18 +123,33 @@ def java_producer(clients: Clients, _: Path) -> None:
 
 
 def compacted(clients: Clients, log_dir: Path) -> None:
-    """Keys that come again, tombstones, transactions of both outcomes; then the cleaner."""
+    """Keys that come again, tombstones, transactions of both outcomes; then the cleaner. The first record
+    stays: how many passes the cleaner makes decides whether the first segment would be empty (``emptied``)."""
     always = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.0"}
     clients.create("compacted", 1, SMALL_SEGMENTS | always)
     producer = clients.transactional("compacted")
     for turn in range(12):
         producer.begin_transaction()
         found = [each._replace(value=None) if turn % 4 == 3 else each for each in messages(150, turn)]
+        if turn == 0:
+            found[0] = found[0]._replace(key=b"stays")
         send(producer, "compacted", found)
         (producer.abort_transaction if turn % 3 == 1 else producer.commit_transaction)()
     checkpoint = log_dir / "cleaner-offset-checkpoint"
     active = max(int(path.stem) for path in (log_dir / "compacted-0").glob("*.log"))
     _wait_for(f"compacted 0 {active}", checkpoint)
+
+
+def emptied(clients: Clients, log_dir: Path) -> None:
+    """One key, each record in a segment of its own, too large for the cleaner to join two: it empties the
+    first segment and keeps it."""
+    always = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.0"}
+    clients.create("emptied", 1, SMALL_SEGMENTS | always)
+    rng = random.Random(1)
+    large = [Message(b"k", rng.randbytes(600_000), (), BEGAN + 1000 * number) for number in range(3)]
+    for each in large:
+        send(clients.producer(), "emptied", [each])
+    _wait_for("emptied 0 2", log_dir / "cleaner-offset-checkpoint")
 
 
 def deleted(clients: Clients, log_dir: Path) -> None:
@@ -209,6 +224,7 @@ WRITERS: tuple[Callable[[Clients, Path], None], ...] = (
     held,
     java_producer,
     compacted,
+    emptied,
     deleted,
     headless,
     hang,
