@@ -124,7 +124,7 @@ def java_producer(clients: Clients, _: Path) -> None:
 
 def compacted(clients: Clients, log_dir: Path) -> None:
     """Keys that come again, tombstones, transactions of both outcomes; then the cleaner. The first record
-    stays: how many passes the cleaner makes decides whether the first segment would be empty (``emptied``)."""
+    stays: otherwise the number of the cleaner's passes decides whether the first segment is ``emptied``."""
     always = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.0"}
     clients.create("compacted", 1, SMALL_SEGMENTS | always)
     producer = clients.transactional("compacted")
