@@ -145,10 +145,10 @@ def emptied(clients: Clients, log_dir: Path) -> None:
     first segment and keeps it."""
     always = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.0"}
     clients.create("emptied", 1, SMALL_SEGMENTS | always)
-    rng = random.Random(1)
-    large = [Message(b"k", rng.randbytes(600_000), (), BEGAN + 1000 * number) for number in range(3)]
-    for each in large:
-        send(clients.producer(), "emptied", [each])
+    producer = clients.producer()
+    for number in range(3):
+        value = random.Random(number).randbytes(600_000)
+        send(producer, "emptied", [Message(b"k", value, (), BEGAN + 1000 * number)])
     _wait_for("emptied 0 2", log_dir / "cleaner-offset-checkpoint")
 
 
