@@ -21,12 +21,13 @@ from tests.fuzz.mutations import put_number, resize_bytes
 from tests.unit.wire.messages.frames import body_of, frame_of, header_size, message_of
 from tests.unit.wire.messages.kafka_apis import KAFKA_APIS, MESSAGES, Message, our_facts, snake
 from tests.unit.wire.messages.values import random_message
+from txnkafka._core.message_reader import read
 from txnkafka.bounds import MAX_MESSAGE_VALUES
 from txnkafka.errors import InvalidRequestError
-from txnkafka.wire.codegen.compiled import reader_of
-from txnkafka.wire.codegen.fields import ArrayOf, MessageField, fields_of
+from txnkafka.wire.fields import ArrayOf, MessageField, fields_of
 from txnkafka.wire.messages import APIS, Api, RequestHeader, read_request_header, write_request
 from txnkafka.wire.schema import Scalar, SchemaError
+from txnkafka.wire.tables import table_of
 
 DAMAGED = 60
 SAMPLES = 25  # of each message and version; the first have neither tagged fields nor elements
@@ -246,9 +247,9 @@ def test_kafka_reads_and_refuses_the_same_damaged_bytes(kafka: Kafka, message: M
 
 
 def read_or_error(message: Message, body: bytes) -> tuple[Any, int] | SchemaError:
-    read = reader_of(message.cls, message.version, message.flexible)
+    table = table_of(message.cls, message.version, message.flexible)
     try:
-        return read(memoryview(body), 0, len(body), [MAX_MESSAGE_VALUES])
+        return read(table, memoryview(body), 0, [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])
     except SchemaError as error:
         return error
 

@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple
 
 from tests.side_by_side.batches import records_read, records_written
 from tests.side_by_side.naming import Naming
-from txnkafka.wire.codegen.fields import ArrayOf, fields_of
+from txnkafka.wire.fields import ArrayOf, fields_of
 from txnkafka.wire.messages import APIS, Api, RequestHeader, read_response, write_request
 from txnkafka.wire.schema import Scalar
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.wire.codegen.fields import ArrayOf, fields_of
+from txnkafka.wire.fields import ArrayOf, fields_of
 
 if TYPE_CHECKING:
     from txnkafka.error_codes import ErrorCode

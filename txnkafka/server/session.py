@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from txnkafka.server.receive_buffer import BlockPool, Frame
-    from txnkafka.wire.codegen.fields import Buffer
+    from txnkafka.wire.fields import Buffer
     from txnkafka.wire.messages.frames import RequestHeader
 
 __all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session"]

@@ -1,7 +1,7 @@
-"""Kafka's message formats: schema tables, and the readers and writers generated from them.
+"""Kafka's message formats: schema tables, and the programs made of them for the compiled reader and writer.
 
 ``wire.records`` has the records of Kafka's own logs, ``wire.messages`` its requests and responses, both with
-readers and writers that ``wire.codegen`` generates. All functions are pure functions over bytes: this room
+the compiled readers and writers of ``_core``. All functions are pure functions over bytes: this room
 does not use files, sockets or the broker.
 """
 

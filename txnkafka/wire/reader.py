@@ -13,15 +13,17 @@ known tagged field must fill its announced size.
 from __future__ import annotations
 
 import threading
-from typing import Any
+from typing import Any, Final
 
+from txnkafka._core.message_reader import read
 from txnkafka.bounds import MAX_SCHEMA_VALUES
-from txnkafka.wire.codegen.part_readers import UNKNOWN_TAGGED_FIELDS
-from txnkafka.wire.codegen.table_readers import reader_of
 from txnkafka.wire.scalars import Data
-from txnkafka.wire.schema import Message
+from txnkafka.wire.schema import Message, SchemaError
+from txnkafka.wire.tables import log_table_of
 
 __all__ = ["UNKNOWN_TAGGED_FIELDS", "read_message"]
+
+UNKNOWN_TAGGED_FIELDS: Final = "unknown_tagged_fields"
 
 
 class _Left(threading.local):
@@ -50,4 +52,8 @@ def read_message(
     left = _left.values
     if not same_record:
         left[0] = MAX_SCHEMA_VALUES
-    return reader_of(message, version)(data, position, len(data), left)  # type: ignore[arg-type]
+    try:
+        table = log_table_of(message, version)
+    except SchemaError as error:
+        raise SchemaError(error.reason, 0) from None
+    return read(table, data, position, left)

@@ -1,12 +1,10 @@
-"""Varints and limits that all readers share, and the error for a value that exceeds its end."""
+"""Varints outside of tables: those of the frame of a metadata record."""
 
 from __future__ import annotations
 
 from txnkafka.wire.schema import SchemaError
 
-__all__ = ["MAX_STRING_BYTES", "Data", "read_uvarint", "short"]
-
-MAX_STRING_BYTES = 0x7FFF
+__all__ = ["Data", "read_uvarint", "write_uvarint"]
 
 Data = bytes | memoryview
 
@@ -28,6 +26,9 @@ def read_uvarint(data: Data, position: int, end: int) -> tuple[int, int]:
     raise SchemaError("varint is cut off", start)
 
 
-def short(size: int, position: int, end: int) -> SchemaError:
-    """Return the error for a value of ``size`` bytes that would exceed the end."""
-    return SchemaError(f"needs {size} bytes, {end - position} are left", position)
+def write_uvarint(out: bytearray, value: int) -> None:
+    """Append a number of at most 32 bits as unsigned LEB128."""
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)

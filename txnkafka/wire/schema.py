@@ -2,7 +2,7 @@
 
 A table has one line per field, with the versions that contain it, as in Kafka's own message definitions
 (KIP-482 for the flexible versions: compact lengths and tagged fields). Tables are data: this module reads and
-writes no bytes; ``wire.codegen`` generates a reader and a writer for one version of a table.
+writes no bytes; ``wire.tables`` makes of one version of a table what the compiled reader and writer take.
 
 Version ranges are Kafka's text: ``"0+"``, ``"1-3"``, ``"2"``, and ``""`` for none.
 """
@@ -13,6 +13,8 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
+
+from txnkafka._core.message_table import SchemaError
 
 __all__ = [
     "BOOL",
@@ -41,34 +43,6 @@ __all__ = [
 
 ZERO_UUID: Final = "A" * 22
 """The text of the uuid that stands for none."""
-
-
-class SchemaError(ValueError):
-    """Bytes or values that do not follow the table: ``path`` is the field (``members[2].client_id``),
-    ``position`` the byte, or None for values."""
-
-    def __init__(self, reason: str, position: int | None = None) -> None:
-        super().__init__(reason)
-        self.reason = reason
-        self.position = position
-        self.steps: list[str] = []
-
-    def inside(self, step: str) -> SchemaError:
-        """Add a step to the path; every field and ``[index]`` that contains the fault calls it, innermost
-        first."""
-        self.steps.append(step)
-        return self
-
-    @property
-    def path(self) -> str:
-        return ".".join(filter(None, reversed(self.steps))).replace(".[", "[")
-
-    def __reduce__(self) -> tuple[object, ...]:
-        return (SchemaError, (self.reason, self.position), self.__dict__.copy())
-
-    def __str__(self) -> str:
-        field = f"{self.path}: " if self.steps else ""
-        return f"{field}{self.reason}" + ("" if self.position is None else f" (byte {self.position})")
 
 
 @dataclass(frozen=True, slots=True)

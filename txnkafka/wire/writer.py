@@ -11,10 +11,11 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from txnkafka._core.message_writer import write
 from txnkafka.bounds import MAX_SCHEMA_VALUES
-from txnkafka.wire.codegen.table_writers import writer_of
 from txnkafka.wire.reader import read_message
 from txnkafka.wire.schema import Message
+from txnkafka.wire.tables import log_table_of
 
 __all__ = ["write_message"]
 
@@ -24,9 +25,7 @@ SURELY_READABLE: Final = MAX_SCHEMA_VALUES // 8
 
 def write_message(message: Message, version: int, fields: dict[str, Any]) -> bytes:
     """Return the bytes of a message. Raises SchemaError for more values than ``read_message`` accepts."""
-    out = bytearray()
-    writer_of(message, version)(out, [], fields)
-    data = bytes(out)
+    data = write(log_table_of(message, version), fields)
     if len(data) > SURELY_READABLE:
         read_message(message, version, data)
     return data

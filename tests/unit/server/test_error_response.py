@@ -13,7 +13,7 @@ from tests.unit.wire.messages.values import random_message
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.error_response import error_response
 from txnkafka.server.handlers import SERVED
-from txnkafka.wire.codegen.fields import fields_of
+from txnkafka.wire.fields import fields_of
 from txnkafka.wire.messages import APIS, read_response, write_response
 from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 

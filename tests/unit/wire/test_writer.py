@@ -14,8 +14,7 @@ from tests.unit.wire.test_kafka_samples import FULLEST, MESSAGES, UNTAGGED, shor
 from tests.unit.wire.values import values_of
 from txnkafka.bounds import MAX_SCHEMA_VALUES
 from txnkafka.wire import scalars
-from txnkafka.wire.codegen.fields import ArrayOf, fields_of
-from txnkafka.wire.codegen.table_readers import TableReaders
+from txnkafka.wire.fields import ArrayOf, fields_of
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message
 from txnkafka.wire.schema import (
     BOOL,
@@ -38,6 +37,7 @@ from txnkafka.wire.schema import (
     Type,
     in_versions,
 )
+from txnkafka.wire.tables import Tables
 from txnkafka.wire.writer import SURELY_READABLE, write_message
 
 PLAIN, FLEXIBLE = 0, 1
@@ -239,20 +239,20 @@ def test_an_array_is_bounded_before_it_is_written() -> None:
         write_one(Array(INT8), [0] * (MAX_SCHEMA_VALUES + 1))
 
 
-def densest(kind: Any, readers: TableReaders) -> float:
+def densest(kind: Any, tables: Tables) -> float:
     """The most values that a byte of an element can become."""
     inner = [kind.element] if isinstance(kind, ArrayOf) else []
     inner += [field.schema.type for field in fields_of(kind)] if isinstance(kind, Struct) else []
-    here = readers._values(kind) / max(readers._minimum_size(kind), 1)
-    return max([here, *(densest(each, readers) for each in inner)])
+    here = tables._values(kind) / max(tables._minimum_size(kind), 1)
+    return max([here, *(densest(each, tables) for each in inner)])
 
 
 @pytest.mark.parametrize(("message", "version"), TABLES, ids=lambda each: getattr(each, "name", str(each)))
 def test_few_bytes_never_have_too_many_values(message: Message, version: int) -> None:
     """So that only what is longer has to be read for a count; a tagged field of two bytes counts three."""
     kinds = [field.schema.type for field in fields_of(Struct(message.fields))]
-    readers = TableReaders(version, in_versions(version, message.flexible))
-    most = max((densest(each.element, readers) for each in kinds if isinstance(each, ArrayOf)), default=0)
+    tables = Tables(version, in_versions(version, message.flexible))
+    most = max((densest(each.element, tables) for each in kinds if isinstance(each, ArrayOf)), default=0)
     assert max(most, 1.5) * SURELY_READABLE < MAX_SCHEMA_VALUES - 1000
 
 
@@ -309,7 +309,7 @@ def read_or_refused(message: Message, version: int, data: bytes) -> dict[str, An
 
 @given(st.integers(0, 2**32 - 1))
 def test_varints(value: int) -> None:
-    from txnkafka.wire.scalar_writers import write_uvarint
+    from txnkafka.wire.scalars import write_uvarint
 
     out = bytearray()
     write_uvarint(out, value)

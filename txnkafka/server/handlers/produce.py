@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.server.context import Context, Reply
-    from txnkafka.wire.codegen.fields import Buffer
+    from txnkafka.wire.fields import Buffer
     from txnkafka.wire.messages.produce import TopicProduceData
 
 __all__ = ["handle"]

@@ -13,7 +13,7 @@ from txnkafka.env import running_seconds
 from txnkafka.error_codes import ErrorCode
 from txnkafka.record.batch_header import HEADER_SIZE, MAGIC, RECORDS_COUNT
 from txnkafka.server.metrics.durations import Durations
-from txnkafka.wire.codegen.fields import ArrayOf, fields_of
+from txnkafka.wire.fields import ArrayOf, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

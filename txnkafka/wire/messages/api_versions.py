@@ -13,7 +13,7 @@ version 0 (KIP-511).
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, boolean, int16, int32, int64, message, string
+from txnkafka.wire.fields import array, boolean, int16, int32, int64, message, string
 
 __all__ = [
     "ApiVersion",

@@ -7,7 +7,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, boolean, int8, int16, int32, message, string, struct, uuid
+from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string, struct, uuid
 from txnkafka.wire.schema import INT32, STRING
 
 __all__ = [

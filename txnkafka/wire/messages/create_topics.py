@@ -13,7 +13,7 @@ Java's admin client needs ``configs`` that are not null, or an error code for th
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, boolean, int8, int16, int32, message, string, uuid
+from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string, uuid
 from txnkafka.wire.schema import INT32
 
 __all__ = [

@@ -9,7 +9,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int8, int16, int32, message, string
+from txnkafka.wire.fields import array, int8, int16, int32, message, string
 
 __all__ = [
     "DeleteAclsFilter",

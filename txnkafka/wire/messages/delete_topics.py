@@ -11,7 +11,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int16, int32, message, string, uuid
+from txnkafka.wire.fields import array, int16, int32, message, string, uuid
 from txnkafka.wire.schema import STRING
 
 __all__ = ["DeletableTopicResult", "DeleteTopicState", "DeleteTopicsRequest", "DeleteTopicsResponse"]

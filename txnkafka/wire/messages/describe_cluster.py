@@ -8,7 +8,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, boolean, int8, int16, int32, message, string
+from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string
 
 __all__ = ["DescribeClusterBroker", "DescribeClusterRequest", "DescribeClusterResponse"]
 

@@ -10,7 +10,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, boolean, int16, int32, int64, message, string
+from txnkafka.wire.fields import array, boolean, int16, int32, int64, message, string
 from txnkafka.wire.schema import INT32
 
 __all__ = [

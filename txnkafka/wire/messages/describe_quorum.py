@@ -8,7 +8,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int16, int32, int64, message, string, uint16, uuid
+from txnkafka.wire.fields import array, int16, int32, int64, message, string, uint16, uuid
 
 __all__ = [
     "DescribeQuorumRequest",

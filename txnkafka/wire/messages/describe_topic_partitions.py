@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, boolean, int16, int32, message, string, struct, uuid
+from txnkafka.wire.fields import array, boolean, int16, int32, message, string, struct, uuid
 from txnkafka.wire.schema import INT32
 
 __all__ = [

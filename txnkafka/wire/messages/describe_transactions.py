@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int16, int32, int64, message, string
+from txnkafka.wire.fields import array, int16, int32, int64, message, string
 from txnkafka.wire.schema import INT32, STRING
 
 __all__ = ["DescribeTransactionsRequest", "DescribeTransactionsResponse", "TopicData", "TransactionState"]

@@ -10,7 +10,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import boolean, int16, int32, int64, message, string
+from txnkafka.wire.fields import boolean, int16, int32, int64, message, string
 
 __all__ = ["EndTxnRequest", "EndTxnResponse"]
 

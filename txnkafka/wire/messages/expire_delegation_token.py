@@ -7,7 +7,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import data, int16, int32, int64, message
+from txnkafka.wire.fields import data, int16, int32, int64, message
 
 __all__ = ["ExpireDelegationTokenRequest", "ExpireDelegationTokenResponse"]
 

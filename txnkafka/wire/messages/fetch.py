@@ -21,7 +21,7 @@ Empty records are of length 0 rather than null in what Apache Kafka answers.
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import (
+from txnkafka.wire.fields import (
     Buffer,
     array,
     int8,

@@ -10,7 +10,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int16, int32, message, string
+from txnkafka.wire.fields import array, int16, int32, message, string
 from txnkafka.wire.schema import STRING
 
 __all__ = ["ListGroupsRequest", "ListGroupsResponse", "ListedGroup"]

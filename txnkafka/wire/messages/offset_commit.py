@@ -13,7 +13,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int16, int32, int64, message, string, uuid
+from txnkafka.wire.fields import array, int16, int32, int64, message, string, uuid
 
 __all__ = [
     "OffsetCommitRequest",

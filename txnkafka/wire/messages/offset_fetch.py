@@ -14,7 +14,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, boolean, int16, int32, int64, message, string, uuid
+from txnkafka.wire.fields import array, boolean, int16, int32, int64, message, string, uuid
 from txnkafka.wire.schema import INT32
 
 __all__ = [

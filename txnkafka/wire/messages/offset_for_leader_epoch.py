@@ -9,7 +9,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int16, int32, int64, message, string
+from txnkafka.wire.fields import array, int16, int32, int64, message, string
 
 __all__ = [
     "EpochEndOffset",

@@ -19,7 +19,7 @@ Brokers of Apache Kafka 4 announce 0 and refuse 0 to 2: librdkafka compresses on
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import (
+from txnkafka.wire.fields import (
     Buffer,
     array,
     int16,

@@ -8,7 +8,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import data, int16, int64, message, string
+from txnkafka.wire.fields import data, int16, int64, message, string
 
 __all__ = ["SaslAuthenticateRequest", "SaslAuthenticateResponse"]
 

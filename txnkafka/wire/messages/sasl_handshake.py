@@ -7,7 +7,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, int16, message, string
+from txnkafka.wire.fields import array, int16, message, string
 from txnkafka.wire.schema import STRING
 
 __all__ = ["SaslHandshakeRequest", "SaslHandshakeResponse"]

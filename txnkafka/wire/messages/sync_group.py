@@ -10,7 +10,7 @@ By version:
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import array, data, int16, int32, message, string
+from txnkafka.wire.fields import array, data, int16, int32, message, string
 
 __all__ = ["SyncGroupRequest", "SyncGroupRequestAssignment", "SyncGroupResponse"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txnkafka.wire.codegen.fields import int16, int32, message, string
+from txnkafka.wire.fields import int16, int32, message, string
 
 __all__ = ["UnregisterBrokerRequest", "UnregisterBrokerResponse"]
 

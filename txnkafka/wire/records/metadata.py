@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord, read_fields
-from txnkafka.wire.scalar_writers import write_uvarint
-from txnkafka.wire.scalars import read_uvarint
+from txnkafka.wire.scalars import read_uvarint, write_uvarint
 from txnkafka.wire.schema import (
     BOOL,
     BYTES,

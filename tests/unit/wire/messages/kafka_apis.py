@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from txnkafka.wire.codegen.fields import ArrayOf, MessageField, fields_of
+from txnkafka.wire.fields import ArrayOf, MessageField, fields_of
 from txnkafka.wire.messages import APIS, Api
 from txnkafka.wire.schema import Scalar
 

@@ -22,7 +22,7 @@ from kio.serial import entity_reader, entity_writer
 from tests.unit.wire.messages.frames import body_of, frame_of, header_size, message_of
 from tests.unit.wire.messages.kafka_apis import MESSAGES, Message
 from tests.unit.wire.messages.values import Chooser, random_message
-from txnkafka.wire.codegen.fields import MessageField, fields_of
+from txnkafka.wire.fields import MessageField, fields_of
 from txnkafka.wire.schema import ZERO_UUID, Scalar
 
 SAMPLES = 5

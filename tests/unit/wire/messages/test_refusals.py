@@ -32,7 +32,7 @@ from txnkafka.wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
-from txnkafka.wire.scalar_writers import write_uvarint
+from txnkafka.wire.scalars import write_uvarint
 
 BY_NAME = {(message.name, message.version): message for message in MESSAGES}
 MANY, NEGATIVE = "7fffffff", "fffffffe"

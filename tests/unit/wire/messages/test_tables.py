@@ -13,9 +13,7 @@ import pytest
 
 from tests.unit.wire.messages.kafka_apis import KAFKA_APIS, MESSAGES, Message, kafka_facts, our_facts, snake
 from txnkafka.wire import messages
-from txnkafka.wire.codegen.fields import ArrayOf, Buffer, Type, fields_of
-from txnkafka.wire.codegen.primitive_readers import READERS
-from txnkafka.wire.codegen.primitive_writers import WRITERS
+from txnkafka.wire.fields import ArrayOf, Buffer, Type, fields_of
 from txnkafka.wire.messages import APIS, Api
 from txnkafka.wire.schema import Scalar
 
@@ -100,16 +98,6 @@ def python_type(kind: Type) -> Any:
     if isinstance(kind, ArrayOf):
         return tuple[python_type(kind.element), ...]
     return PYTHON_TYPES.get(kind.name, int) if isinstance(kind, Scalar) else kind
-
-
-@BY_API
-def test_no_field_has_a_name_that_generated_source_uses(api: Api) -> None:
-    for cls in (*classes_of(api.request), *classes_of(api.response)):
-        for field in fields_of(cls):
-            assert field.name not in ("data", "position", "end", "left", "tagged", "out", "gather")
-            is_part = not isinstance(field.schema.type, Scalar)
-            assert not is_part or f"read_{field.name}" not in (*READERS, "read_tagged_fields")
-            assert not is_part or f"write_{field.name}" not in (*WRITERS, "write_tagged_fields")
 
 
 def test_modules_of_the_room_are_apis_or_what_they_share() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from tests.unit.wire.messages.kafka_apis import Message
-from txnkafka.wire.codegen.fields import ArrayOf, MessageField, Type, fields_of
+from txnkafka.wire.fields import ArrayOf, MessageField, Type, fields_of
 from txnkafka.wire.schema import Scalar
 
 __all__ = ["Chooser", "messages_of", "random_message"]
