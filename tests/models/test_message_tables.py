@@ -100,8 +100,7 @@ def object_of(cls: type, value: Any) -> Any:
         kind, part = field.schema.type, value[field.name]
         if isinstance(kind, words.ArrayOf) and part is not None:
             element = kind.element
-            is_struct = isinstance(element, type)
-            part = tuple(object_of(element, each) if is_struct else each for each in part)  # type: ignore[arg-type]
+            part = tuple(object_of(element, each) if isinstance(element, type) else each for each in part)
         elif isinstance(kind, type) and part is not None:
             part = object_of(kind, part)
         found[field.name] = part
@@ -144,7 +143,9 @@ def damaged(draw: Any, data: bytes) -> bytes:
 @pytest.mark.parametrize("is_class", [False, True])
 @settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 @given(data=st.data(), kind=structs_of(2))
-def test_reads_and_writes_as_the_model(data: st.DataObject, kind: Struct, is_class: bool, flexible: bool) -> None:
+def test_reads_and_writes_as_the_model(
+    data: st.DataObject, kind: Struct, is_class: bool, flexible: bool
+) -> None:
     table_message = Message("sample", "0+", flexible="0+" if flexible else "").of(*kind.fields)
     value: Any = data.draw(values_of(table_message, VERSION))
     subject: type | Struct = class_of(kind) if is_class else kind
@@ -219,7 +220,8 @@ def test_a_class_has_the_slots_of_the_fields_and_nothing_else(cls: type) -> None
 
 def test_fields_of_a_class_are_all_there() -> None:
     a, b = Part("a", "int8"), Part("b", "int8")
-    assert read(Table(Two, flexible=False, positional=(b, a), tagged=()), b"\1\2", 0, [9, 9]) == (Two(2, 1), 2)
+    table = Table(Two, flexible=False, positional=(b, a), tagged=())
+    assert read(table, b"\1\2", 0, [9, 9]) == (Two(2, 1), 2)
     with pytest.raises(TypeError, match="other slots"):
         Table(Two, flexible=False, positional=(a, a), tagged=())
 

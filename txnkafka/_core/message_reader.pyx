@@ -2,8 +2,8 @@
 for the logs' tables dictionaries.
 
 A length or a count is compared with the bytes that are left before anything is made of it, and an element of
-three bytes becomes an object of a hundred times that size, so values are counted, too. Two checks are stricter than
-Kafka's: tags must ascend, and a known tagged field must fill its announced size.
+three bytes becomes an object of a hundred times that size, so values are counted, too. Two checks are stricter
+than Kafka's: tags must ascend, and a known tagged field must fill its announced size.
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize

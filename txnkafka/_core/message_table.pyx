@@ -73,8 +73,8 @@ cdef class Part:
     """A field in one version, or what the elements of an array are.
 
     ``type`` is a name of ``wire.schema``, "array" or "struct". ``compact`` are lengths of flexible versions,
-    ``strict`` the rules of the logs' tables. ``minimum_size`` and ``values``, of elements, are the least bytes
-    of one, and the most Python values it becomes. ``make_default`` creates a default that can be changed.
+    ``strict`` the rules of the logs' tables. ``minimum_size`` and ``values``, of elements, are the least
+    bytes of one, and the most Python values it becomes. ``make_default`` creates a default that can be changed.
     """
 
     def __init__(

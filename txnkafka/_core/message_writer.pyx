@@ -31,10 +31,7 @@ from txnkafka._core.message_table cimport (
     KIND_UUID,
     MAX_LENGTH,
     MAX_STRING_BYTES,
-    Kind,
-    Part,
-    Table,
-    slot_of,
+    Kind, Part, Table, slot_of,
 )
 from txnkafka._core.message_table import SchemaError
 from txnkafka.bounds import MAX_SCHEMA_VALUES
@@ -129,7 +126,7 @@ def write_frame(Table table not None, bytes header not None, value):
 def write_client_id(value):
     """Return the client id of a request's header, which is never compact (KIP-482). Raises
     ``SchemaError``."""
-    cdef Output out = Output.__new__(Output)
+    cdef Output out = Output()
     write_text(CLIENT_ID, value, out)
     return PyBytes_FromStringAndSize(<char*>out.data, out.size)
 
