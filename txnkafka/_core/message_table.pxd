@@ -18,7 +18,7 @@ cdef enum Kind:
     KIND_ARRAY
     KIND_STRUCT
 
-cdef enum:
+cpdef enum:
     MAX_STRING_BYTES = 0x7FFF
     MAX_LENGTH = 0x7FFFFFFF
 

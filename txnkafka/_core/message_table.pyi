@@ -1,6 +1,10 @@
 from collections.abc import Callable
 from typing import Any
 
+MAX_STRING_BYTES: int
+
+def misfit(kind: str, value: object) -> SchemaError: ...
+
 class SchemaError(ValueError):
     """Bytes or values that do not follow the table: ``path`` is the field (``members[2].client_id``),
     ``position`` the byte, or None for values."""

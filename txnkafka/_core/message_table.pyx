@@ -4,6 +4,8 @@ of the wire, each with all that reading and writing it takes.
 A struct is a class with slots or, for the logs' tables, a dictionary. Slots are read and set at their place
 in the object, without the class being asked, so a table only accepts a class that has nothing but the slots.
 """
+from reprlib import repr as short_repr
+
 from cpython.object cimport PyObject, PyTypeObject
 
 cdef extern from *:
@@ -67,6 +69,15 @@ class SchemaError(ValueError):
     def __str__(self):
         field = f"{self.path}: " if self.steps else ""
         return f"{field}{self.reason}" + ("" if self.position is None else f" (byte {self.position})")
+
+
+def misfit(str kind not None, value):
+    """Return the error for a value that is no ``kind``, or is out of its range."""
+    if value is None:
+        return SchemaError("is null, which this version does not allow")
+    if isinstance(value, int) and value.bit_length() > 64:
+        return SchemaError(f"an integer of {value.bit_length()} bits is no {kind}")
+    return SchemaError(f"{short_repr(value)} is no {kind}")
 
 
 cdef class Part:

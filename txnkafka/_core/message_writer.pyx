@@ -33,7 +33,7 @@ from txnkafka._core.message_table cimport (
     MAX_STRING_BYTES,
     Kind, Part, Table, slot_of,
 )
-from txnkafka._core.message_table import SchemaError
+from txnkafka._core.message_table import SchemaError, misfit
 from txnkafka.bounds import MAX_SCHEMA_VALUES
 
 cdef extern from "Python.h":
@@ -488,12 +488,3 @@ cdef int check_list(Part part, object value) except -1:
         reason = f"{len(value)} elements, a record has at most {MAX_SCHEMA_VALUES} values"
         raise SchemaError(reason).inside(part.name)
     return 0
-
-
-cdef object misfit(str kind, object value):
-    """The error for a value that is no ``kind``, or is out of its range."""
-    if value is None:
-        return SchemaError("is null, which this version does not allow")
-    if isinstance(value, int) and value.bit_length() > 64:
-        return SchemaError(f"an integer of {value.bit_length()} bits is no {kind}")
-    return SchemaError(f"{short_repr(value)} is no {kind}")

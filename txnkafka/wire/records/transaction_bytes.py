@@ -14,6 +14,7 @@ from functools import lru_cache
 from reprlib import repr as short_repr
 from typing import Final
 
+from txnkafka._core.message_table import MAX_STRING_BYTES, misfit
 from txnkafka.bounds import MAX_SCHEMA_VALUES
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from txnkafka.wire.reader import read_message
@@ -24,8 +25,7 @@ from txnkafka.wire.records.transaction_log import (
     TransactionMetadata,
     TransactionState,
 )
-from txnkafka.wire.scalar_writers import misfit, write_uvarint
-from txnkafka.wire.scalars import MAX_STRING_BYTES
+from txnkafka.wire.scalars import write_uvarint
 from txnkafka.wire.schema import SchemaError
 from txnkafka.wire.writer import SURELY_READABLE
 
