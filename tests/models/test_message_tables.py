@@ -180,9 +180,10 @@ def without(value: dict[str, Any], names: list[str]) -> dict[str, Any]:
 def has_inner_tags(kind: Struct) -> bool:
     for field in kind.fields:
         element = field.type.element if isinstance(field.type, Array) else field.type
-        if isinstance(element, Struct):
-            if any(inner.tag is not None for inner in element.fields) or has_inner_tags(element):
-                return True
+        if not isinstance(element, Struct):
+            continue
+        if any(inner.tag is not None for inner in element.fields) or has_inner_tags(element):
+            return True
     return False
 
 

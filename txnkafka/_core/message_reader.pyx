@@ -1,9 +1,9 @@
 """Reads messages by the programs of ``message_table``: bytes in, objects of frozen classes with slots out, or
 for the logs' tables dictionaries.
 
-A length or a count is compared with the bytes that are left before anything is made of it, and an element of
-three bytes becomes an object of a hundred times that size, so values are counted, too. Two checks are stricter
-than Kafka's: tags must ascend, and a known tagged field must fill its announced size.
+A length or a count is compared with the bytes that are left before anything is made of it. An element of
+three bytes becomes an object of a hundred times that size, so values are counted, too. Two checks are
+stricter than Kafka's: tags must ascend, and a known tagged field must fill its announced size.
 """
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -22,7 +22,6 @@ from txnkafka._core.bytes cimport load_i16, load_i32, load_i64
 from txnkafka._core.message_table cimport (
     KIND_ARRAY,
     KIND_BOOL,
-    KIND_BYTES,
     KIND_FLOAT64,
     KIND_INT8,
     KIND_INT16,
@@ -208,8 +207,8 @@ cdef object uuid_text(const uint8_t* p):
     cdef object text = PyUnicode_New(22, 127)
     cdef uint8_t* out = PyUnicode_1BYTE_DATA(text)
     cdef uint32_t bits
-    cdef int i
-    for i in range(5):
+    cdef int _
+    for _ in range(5):
         bits = (<uint32_t>p[0] << 16) | (<uint32_t>p[1] << 8) | p[2]
         out[0], out[1] = DIGITS[bits >> 18], DIGITS[(bits >> 12) & 63]
         out[2], out[3] = DIGITS[(bits >> 6) & 63], DIGITS[bits & 63]
@@ -365,7 +364,7 @@ cdef int take(Input* input, Py_ssize_t values, Py_ssize_t position) except -1:
 cdef int read_tagged_fields(Table table, Input* input, object found) except -1:
     """Read the known ones into an object or dictionary; a dictionary also keeps others, an object skips them,
     but they are counted."""
-    cdef Py_ssize_t i, count, start, size, stop, tag, end = input.end, last = -1, first = input.position
+    cdef Py_ssize_t _, count, start, size, stop, tag, end = input.end, last = -1, first = input.position
     cdef list unknown = None if table.cls is not None or found is None else []
     cdef Part part
     if first < end and input.data[first] == 0:
@@ -376,7 +375,7 @@ cdef int read_tagged_fields(Table table, Input* input, object found) except -1:
         reason = f"{count} tagged fields do not fit into the {end - input.position} bytes left"
         raise SchemaError(reason, first)
     take(input, count if unknown is None else 3 * count, first)
-    for i in range(count):
+    for _ in range(count):
         start = input.position
         tag, size = read_uvarint(input), read_uvarint(input)
         if tag <= last:

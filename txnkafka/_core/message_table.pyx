@@ -85,7 +85,8 @@ cdef class Part:
 
     ``type`` is a name of ``wire.schema``, "array" or "struct". ``compact`` are lengths of flexible versions,
     ``strict`` the rules of the logs' tables. ``minimum_size`` and ``values``, of elements, are the least
-    bytes of one, and the most Python values it becomes. ``make_default`` creates a default that can be changed.
+    bytes of one, and the most Python values it becomes. ``make_default`` creates a default that can be
+    changed.
     """
 
     def __init__(

@@ -7,7 +7,7 @@ Tagged fields that have their default are left out. What does not fit is a ``Sch
 from base64 import urlsafe_b64decode
 from reprlib import repr as short_repr
 
-from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_IsContiguous, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_FULL_RO, PyBuffer_Release, PyObject_GetBuffer
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.float cimport PyFloat_AsDouble
 from cpython.long cimport PyLong_AsLongLongAndOverflow, PyLong_Check
@@ -16,7 +16,7 @@ from cpython.number cimport PyIndex_Check, PyNumber_Index
 from cpython.object cimport Py_NE, PyObject, PyObject_RichCompare
 from cpython.tuple cimport PyTuple_GET_ITEM, PyTuple_GET_SIZE
 from cpython.unicode cimport PyUnicode_AsUTF8AndSize
-from libc.stdint cimport int64_t, uint8_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libc.string cimport memcpy, memmove
 
 from txnkafka._core.bytes cimport store_i16, store_i32, store_i64
