@@ -149,7 +149,3 @@ def _sentence(error: click.ClickException) -> str:
     """Return what is wrong; click lists the choices of a missing option in lines of their own."""
     text = error.format_message()
     return " ".join(text.split()) if isinstance(error, click.MissingParameter) else text
-
-
-if __name__ == "__main__":
-    main()

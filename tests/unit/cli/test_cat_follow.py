@@ -198,7 +198,7 @@ def test_a_plan_that_was_printed_in_part_is_not_printed_again(
 
 def test_a_process_ends_with_the_status_of_ctrl_c(tmp_path: Path) -> None:
     appends(batch(0))(tmp_path)
-    command = [sys.executable, "-m", "txnkafka.cli.main", "cat", str(tmp_path), "--follow", *FORMAT]
+    command = [sys.executable, "-m", "txnkafka", "cat", str(tmp_path), "--follow", *FORMAT]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stderr is not None

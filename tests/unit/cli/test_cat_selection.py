@@ -108,7 +108,7 @@ def test_what_makes_no_sense(run: Run, log_dir: Path, options: str, message: str
 
 def printed(*arguments: object) -> bytes:
     """Return the bytes that the command prints."""
-    command = [sys.executable, "-m", "txnkafka.cli.main", *map(str, arguments)]
+    command = [sys.executable, "-m", "txnkafka", *map(str, arguments)]
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 

@@ -17,7 +17,7 @@ from txnkafka.cli import cat
 from txnkafka.cli.main import COMMANDS, cli
 
 HEAVY = ("numpy", "pyarrow", "pyspark", "rich", "asyncio", "email")
-COMMAND = [sys.executable, "-m", "txnkafka.cli.main"]
+COMMAND = [sys.executable, "-m", "txnkafka"]
 
 
 def test_version(run: Run) -> None:

@@ -19,7 +19,7 @@ from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
 from txnkafka.cli.main import COMMANDS, cli
 
 ROOT = Path(__file__).resolve().parents[3]
-COMMAND = [sys.executable, "-m", "txnkafka.cli.main"]
+COMMAND = [sys.executable, "-m", "txnkafka"]
 
 
 def completed(*words: str, shell: str = "bash") -> list[str]:

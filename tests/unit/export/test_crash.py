@@ -101,7 +101,7 @@ def test_stopped_again_and_again(logs: Path, tmp_path: Path) -> None:
 def test_killed_at_random_moments(tmp_path: Path) -> None:
     crash = case("interleaved")
     partition = next(each for each in crash.partitions() if each.topic == "orders")
-    command = [sys.executable, "-m", "txnkafka.cli.main", "-q", "export", crash.logs, "--topic", "orders"]
+    command = [sys.executable, "-m", "txnkafka", "-q", "export", crash.logs, "--topic", "orders"]
     command += ["--to", "parquet", "--output", tmp_path, "--file-bytes", "1500", "--jobs", "2"]
     chance = random.Random(11)
     killed = 0

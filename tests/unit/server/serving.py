@@ -14,7 +14,7 @@ __all__ = ["Serving", "serve_command"]
 
 def serve_command(data: Path, port: int, *options: str) -> list[str]:
     """The command line of a broker on a data directory; ``__transaction_state`` has two partitions."""
-    program = [sys.executable, "-m", "txnkafka.cli.main", "serve"]
+    program = [sys.executable, "-m", "txnkafka", "serve"]
     address = ["--data", str(data), "--listen", f"127.0.0.1:{port}"]
     return [*program, *address, "--config", "transaction.state.log.num.partitions=2", *options]
 

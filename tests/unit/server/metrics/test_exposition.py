@@ -187,7 +187,7 @@ def test_nothing_is_loaded_unless_it_is_asked_for() -> None:
 def test_the_extra_is_named_where_it_is_missing(tmp_path: Path) -> None:
     (tmp_path / "prometheus_client.py").write_text("raise ImportError('it is not installed')\n")
     done = subprocess.run(
-        [sys.executable, "-m", "txnkafka.cli.main", "serve", "--data", str(tmp_path / "data"),
+        [sys.executable, "-m", "txnkafka", "serve", "--data", str(tmp_path / "data"),
          "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"],
         env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True, timeout=SECONDS, check=False,
     )  # fmt: skip
@@ -200,7 +200,7 @@ def test_an_address_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         done = subprocess.run(
-            [sys.executable, "-m", "txnkafka.cli.main", "serve", "--data", str(tmp_path / "data"),
+            [sys.executable, "-m", "txnkafka", "serve", "--data", str(tmp_path / "data"),
              "--listen", "127.0.0.1:0", "--metrics", address],
             capture_output=True, text=True, timeout=SECONDS, check=False,
         )  # fmt: skip
