@@ -1,11 +1,13 @@
-"""The system calls of durable transactions of one record, by a server in C that does nothing else: no server
-that syncs what it acknowledges costs less."""
+"""The system calls of durable transactions of one record, by servers that do nothing else: in C, the least
+that a server costs which syncs what it acknowledges, and on asyncio, the least that one in Python costs."""
 
 from __future__ import annotations
 
 import socket
 import subprocess
+import sys
 import time
+from pathlib import Path
 
 from bench.compiled import c_program
 from bench.harness import Timing
@@ -18,26 +20,32 @@ ANSWER_BYTES = 40
 
 
 class BareCallsSide:
-    """One client, which waits for each answer."""
+    """One client, which waits for each answer; ``language`` is C or asyncio."""
 
-    name, output = "C, system calls", "transactions"
+    output = "transactions"
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, language: str, count: int) -> None:
+        self.name = f"{language}, system calls"
+        self._language = language
         self._count = count
         self._done = 0
 
     def warm(self) -> None:
         """Start the server, and use it for a round."""
-        place = fresh("bare-calls")
-        program = c_program("transaction_calls")
         self._server = subprocess.Popen(
-            [str(program), str(place / "state"), str(place / "data")], stdout=subprocess.PIPE, text=True
+            self._command(fresh(self.name)), stdout=subprocess.PIPE, text=True
         )
         assert self._server.stdout is not None
         host, _, port = self._server.stdout.readline().split()[-1].rpartition(":")
         self._socket = socket.create_connection((host, int(port)))
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.run()
+
+    def _command(self, place: Path) -> list[str]:
+        files = [str(place / "state"), str(place / "data")]
+        if self._language == "C":
+            return [str(c_program("transaction_calls")), *files]
+        return [sys.executable, "-m", "bench.calls_in_asyncio", *files]
 
     def run(self) -> Timing:
         """One round; CPU time and memory are those of the server."""

@@ -99,8 +99,9 @@ IN_PROCESS_NOTE = (
     "gets it; beside it as many bytes to two files, data, PREPARE and marker synced one after the other."
 )
 BARE_CALLS_NOTE = (
-    "system calls: a server in C that reads three requests, writes as many bytes as a broker, makes four "
-    "syncs that follow one another, and answers. It parses and decides nothing; CPU time is the server's."
+    "system calls: a server in C, and one on asyncio, that reads three requests, writes as many bytes as a "
+    "broker, makes four syncs that follow one another, and answers. It parses and decides nothing; CPU time "
+    "is the server's."
 )
 PRODUCE_NOTE = (
     "produce: requests of one batch of 130 records from a generator in C, 4 connections with 8 under way "
@@ -205,7 +206,7 @@ def _bare_calls(sizes: Sizes) -> Contest:
         "system calls of a durable transaction of one record",
         "transactions",
         lambda: sizes.confluent,
-        lambda: [BareCallsSide(sizes.confluent)],
+        lambda: [BareCallsSide(language, sizes.confluent) for language in ("C", "asyncio")],
         [],
         sizes.rounds,
         BARE_CALLS_NOTE,
