@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Mapping
 
 from confluent_kafka import Consumer, KafkaException, Message, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
 
 from bench.servers import Server
 
@@ -19,9 +19,20 @@ PATIENCE = 0.02  # seconds: consume waits for as many messages as it is asked fo
 
 
 def create_topic(server: Server, partitions: int) -> None:
-    """Create the topic of the benchmarks."""
+    """Create the topic of the benchmarks, and wait until all partitions are served: Kafka answers before."""
     admin = AdminClient({"bootstrap.servers": server.bootstrap_servers, "log_level": 0})
     admin.create_topics([NewTopic(TOPIC, partitions, 1)])[TOPIC].result(SECONDS)
+    wanted = {TopicPartition(TOPIC, number): OffsetSpec.latest() for number in range(partitions)}
+    deadline = time.monotonic() + SECONDS
+    while True:
+        try:
+            for answer in admin.list_offsets(wanted, request_timeout=SECONDS).values():
+                answer.result()
+            return
+        except KafkaException:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(PATIENCE)
 
 
 def messages(
