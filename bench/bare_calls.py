@@ -1,5 +1,5 @@
 """The system calls of durable transactions of one record, by servers that do nothing else: in C, the least
-that a server costs which syncs what it acknowledges, and on asyncio, the least that one in Python costs."""
+that a server costs which syncs what it acknowledges, and on asyncio, the least with that event loop."""
 
 from __future__ import annotations
 
