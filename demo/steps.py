@@ -80,12 +80,12 @@ def run(*arguments: str, columns: int, is_coloured: bool) -> str:
     ours, terminal = pty.openpty()
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 0, columns, 0, 0))
     environment = os.environ | ({} if is_coloured else {"NO_COLOR": "1"})
-    command = [sys.executable, "-m", "txnkafka.cli.main", *arguments]
+    command = [sys.executable, "-m", "txnkafka", *arguments]
     with subprocess.Popen(command, cwd=ROOT, stdout=terminal, stderr=terminal, env=environment) as process:
         os.close(terminal)
         printed = b"".join(iter(partial(read, ours), b"")).decode().replace("\r\n", "\n")
     os.close(ours)
-    if process.returncode > 1:
+    if process.returncode > 1 or not printed:
         raise SystemExit(f"txnkafka {' '.join(arguments)} failed:\n{printed}")
     return printed.rstrip("\n")
 
