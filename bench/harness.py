@@ -1,7 +1,8 @@
 """Runs the sides of a contest in turn, and compares their costs and the data that they have read.
 
-Round r runs every side once before round r + 1 begins, so that a noisy minute hits all of them. The
-cost is CPU seconds (of the thread, or of the process and its children, depending on the side), because
+Round r runs every side once before round r + 1 begins, so that a noisy minute hits all of them. The processes
+of a side are stopped (SIGSTOP) while another side runs: a JVM that has nothing to do still takes processor time.
+The cost is CPU seconds (of the thread, or of the process and its children, depending on the side), because
 wall clock means little on a shared machine. A ratio is taken within each round; its median is the
 result. When sides that claim the same output differ, the run fails.
 """
@@ -10,11 +11,13 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
+import signal
 import statistics
 import time
-from collections.abc import Callable, Container, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 __all__ = [
     "Comparison",
@@ -74,6 +77,13 @@ class Side(Protocol):
         """Return the digest of the data, untimed, after the last round; None when the side has none."""
 
     def close(self) -> None: ...
+
+
+@runtime_checkable
+class HasProcesses(Protocol):
+    """A side that has started processes, which stop while other sides run."""
+
+    def process_ids(self) -> Sequence[int]: ...
 
 
 @dataclass(frozen=True)
@@ -228,16 +238,27 @@ def _rounds(contest: Contest, sides: Sequence[Side]) -> dict[str, SideResult]:
         raise ValueError(f"{contest.name}: two sides have the same name")
     units: dict[str, int] = {}
     gc.collect()
-    for _ in range(contest.rounds):
-        for side in sides:
+    for side in [*sides] * contest.rounds:
+        with _stopped(each for each in sides if each is not side):
             timing = side.run()
-            results[side.name].add(timing)
-            expected = units.setdefault(side.output, timing.units)
-            if timing.units != expected:
-                raise DisagreementError(
-                    f"{contest.name}: {side.name} gave {timing.units} {contest.unit}, not {expected}"
-                )
+        results[side.name].add(timing)
+        expected = units.setdefault(side.output, timing.units)
+        if timing.units != expected:
+            raise DisagreementError(
+                f"{contest.name}: {side.name} gave {timing.units} {contest.unit}, not {expected}"
+            )
     return results
+
+
+@contextlib.contextmanager
+def _stopped(sides: Iterable[Side]) -> Iterator[None]:
+    """Stop the processes of these sides during the block."""
+    processes = [each for side in sides if isinstance(side, HasProcesses) for each in side.process_ids()]
+    with contextlib.ExitStack() as stack:
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+            stack.callback(os.kill, process, signal.SIGCONT)
+        yield
 
 
 def _digests(contest: Contest, sides: Sequence[Side], results: dict[str, SideResult]) -> dict[str, str]:

@@ -70,6 +70,10 @@ class JavaProcess:
         command = ["java", *COLLECTOR, *memory, QUIET, "-cp", class_path(), "Bench"]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
+    @property
+    def process_id(self) -> int:
+        return self._process.pid
+
     def ask(self, command: str, **options: object) -> dict[str, Any]:
         assert self._process.stdin
         assert self._process.stdout

@@ -42,6 +42,8 @@ SCRIPT_OPTIONS = (
     "-XX:+ExplicitGCInvokesConcurrent",
 )
 SETTINGS = {"transaction.state.log.num.partitions": "4"}
+# a broker that is stopped while others have their turn is not taken for dead by its controller
+KAFKA_SETTINGS = {**SETTINGS, "broker.session.timeout.ms": "600000"}
 
 
 class Server(Protocol):
@@ -178,7 +180,7 @@ class Kafka:
     ) -> None:
         self.name = name
         self._broker = KafkaBroker(
-            fresh(name, place), {**SETTINGS, **(settings or {})}, jvm_options=SCRIPT_OPTIONS
+            fresh(name, place), {**KAFKA_SETTINGS, **(settings or {})}, jvm_options=SCRIPT_OPTIONS
         )
         self._is_formatted = False
         self.log_dir = self._broker.log_dir

@@ -75,10 +75,14 @@ QUICK = Sizes(
 
 FLUSHED = {"log.flush.interval.messages": "1"}
 PAGE_CACHE = "txnkafka, page cache"
-# client: goals against Kafka's page cache, against Kafka with fsync
-TRANSACTION_GOALS = {"confluent-kafka": (1.25, 3.5), "java": (4.0, 20.0)}
-P99_MS = 5.0
 CPU_MS = 0.25
+# client: goals against Kafka's page cache, against Kafka with fsync, limits. Of Java there is no p99: its own
+# compilers and collector make transactions of 5 ms with a server that only keeps them in memory.
+CPU_LIMITS = [Limit("txnkafka", CPU_MS, "CPU-ms"), Limit(PAGE_CACHE, CPU_MS, "CPU-ms")]
+TRANSACTION_GOALS = {
+    "confluent-kafka": (1.25, 3.5, [Limit("txnkafka", 5.0, "ms, p99"), *CPU_LIMITS]),
+    "java": (4.0, 20.0, CPU_LIMITS),
+}
 CONCURRENT_GOAL = 2.0
 CONCURRENT = Load(producers=32, records=10, partitions=10)
 IN_PROCESS_GOAL = 0.7
@@ -92,7 +96,8 @@ TRANSACTIONS_NOTE = (
     "transactions of all rounds) are by the wall clock of the client, on the same machine. txnkafka answers "
     "when everything is synced, `txnkafka, page cache` has --durability page_cache; `kafka` answers from the "
     "page cache, its default, `kafka, fsync` has log.flush.interval.messages=1; both have the JVM options of "
-    "its start script. `kfake` keeps everything in memory. All servers of a contest run during all of it."
+    "its start script. `kfake` keeps everything in memory. The servers and JVMs of other sides are stopped "
+    "(SIGSTOP) while a side has its turn."
 )
 IN_PROCESS_NOTE = (
     "transactions in process: one producer, each transaction is waited for until a read_committed consumer "
@@ -152,7 +157,7 @@ def _one_record(sizes: Sizes, name: str, client: Callable[[], Client], count: in
         servers = [Txnkafka(), unsynced, Kafka(), Kafka("kafka, fsync", FLUSHED), kfake()]
         return [_transacting(server, client, Load(), count, sizes) for server in servers]
 
-    page_cache, fsync = TRANSACTION_GOALS[name]
+    page_cache, fsync, limits = TRANSACTION_GOALS[name]
     return Contest(
         f"transactions of one record, {name}",
         "transactions",
@@ -168,11 +173,7 @@ def _one_record(sizes: Sizes, name: str, client: Callable[[], Client], count: in
         ],
         sizes.rounds,
         TRANSACTIONS_NOTE,
-        [
-            Limit("txnkafka", P99_MS, "ms, p99"),
-            Limit("txnkafka", CPU_MS, "CPU-ms"),
-            Limit(PAGE_CACHE, CPU_MS, "CPU-ms"),
-        ],
+        limits,
     )
 
 

@@ -43,6 +43,9 @@ class Client(Protocol):
     def transact(self, prefix: str, first: int, count: int, *, commit: bool = True) -> Measured:
         """Run transactions number ``first`` and following."""
 
+    def process_ids(self) -> Sequence[int]:
+        """Of the processes that it has started."""
+
     def close(self) -> None: ...
 
 
@@ -114,6 +117,10 @@ class ConfluentClients:
     def _finish(self, producer: Producer, transaction: int) -> None:
         """Do what belongs to a transaction beside its records."""
 
+    def process_ids(self) -> Sequence[int]:
+        """None: the producers are threads of this process."""
+        return ()
+
     def close(self) -> None:
         """Disconnect."""
         self._producers.clear()
@@ -138,6 +145,10 @@ class JavaClient:
         options |= {"group": self._group} if self._group else {}
         answer = self._process.ask("transact", **options)
         return Measured(answer["wall_ns"] / 1e9, [took / 1e9 for took in answer["took_ns"]])
+
+    def process_ids(self) -> Sequence[int]:
+        """The JVM."""
+        return (self._process.process_id,)
 
     def close(self) -> None:
         """Disconnect, and end the JVM."""
@@ -170,10 +181,16 @@ class TransactionsSide:
         while time.monotonic() < deadline:
             client.transact(WARM, 0, WARM_COUNT * self._load.producers)
 
+    def process_ids(self) -> Sequence[int]:
+        """The server, and what the client runs in."""
+        assert self._client is not None
+        return self._server.process_id, *self._client.process_ids()
+
     def run(self) -> Timing:
         """One round; CPU time and memory are those of the server."""
         assert self._client is not None
         process = self._server.process_id
+        self._client.transact(WARM, 0, WARM_COUNT * self._load.producers)  # server and client were stopped
         cpu = cpu_seconds(process)
         measured = self._client.transact(ROUND, self._next, self._count)
         cpu = cpu_seconds(process) - cpu

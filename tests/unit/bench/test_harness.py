@@ -4,7 +4,10 @@ the run."""
 from __future__ import annotations
 
 import json
+import subprocess
+import time
 from collections.abc import Sequence
+from pathlib import Path
 
 import pytest
 
@@ -47,10 +50,52 @@ class FakeSide:
         self._journal.append(f"close {self.name}")
 
 
+def state_of(process_id: int) -> str:
+    """``stopped`` or ``running``; a signal may take a moment."""
+    deadline = time.monotonic() + 0.2
+    is_stopped = False
+    while not is_stopped and time.monotonic() < deadline:
+        is_stopped = Path(f"/proc/{process_id}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+    return "stopped" if is_stopped else "running"
+
+
+class SleepingSide(FakeSide):
+    """Has a process, and notes the states of those of the other side in its runs."""
+
+    def __init__(self, name: str, journal: list[str]) -> None:
+        super().__init__(name, [1, 1, 1], journal)
+        self.process = subprocess.Popen(["sleep", "60"])
+        self.other: SleepingSide = self
+
+    def process_ids(self) -> Sequence[int]:
+        return (self.process.pid,)
+
+    def run(self) -> Timing:
+        states = [state_of(side.process.pid) for side in (self, self.other)]
+        self._journal.append(" ".join([self.name, *states]))
+        return super().run()
+
+    def close(self) -> None:
+        self._journal.append(state_of(self.process.pid))
+        self.process.kill()
+        self.process.wait()
+
+
 def contest(sides: Sequence[Side], goal: float | None = None, unit: str = "records") -> Contest:
     return Contest(
         "fake", unit, lambda: 2_000_000, lambda: sides, [Comparison("ours", "theirs", goal)], rounds=3
     )
+
+
+def test_the_processes_of_other_sides_are_stopped_while_a_side_runs() -> None:
+    journal: list[str] = []
+    ours, theirs = SleepingSide("ours", journal), SleepingSide("theirs", journal)
+    ours.other, theirs.other = theirs, ours
+    run_contest(contest([ours, theirs]))
+    assert set(journal) == {
+        "warm ours", "warm theirs", "ours", "theirs",
+        "ours running stopped", "theirs running stopped", "running",
+    }  # fmt: skip
 
 
 def test_sides_are_warmed_then_take_turns_and_are_closed() -> None:
