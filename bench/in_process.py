@@ -1,5 +1,6 @@
 """Transactions of one record in process: the broker and the loop of a host around it, without sockets and
-threads, on real files. Each is waited for until it is durable and a read_committed consumer would get it.
+threads, on real files. Each is waited for until it is durable and a read_committed consumer would get it. The
+producer sees its record in the log, and commits without waiting for the answer to it.
 
 Beside it the disk alone: as many bytes to two files of their own, and the three syncs that have to follow one
 another, of the data, of the decision to commit, and of the marker.
@@ -114,14 +115,15 @@ class InProcessSide:
             transactional=True,
         )
         produced, ended = list[ProduceResult](), list[Answer]()
+        log = broker.logs[PARTITION]
+        end = log.log_end_offset + 1
         request = ProduceRequest({PARTITION: memoryview(batch)}, TRANSACTIONAL_ID)
         broker.produce(request, lambda results: produced.append(results[PARTITION]), now_ms=now_ms)
-        host.until(lambda: produced)
+        host.until(lambda: log.log_end_offset == end)  # durable it is before the decision is
         broker.transactions.end_txn(
             TRANSACTIONAL_ID, identity.producer_id, identity.producer_epoch, True, ended.append,
             now_ms=host.clock.now_ms(), client_transaction_version=2,
         )  # fmt: skip
-        log = broker.logs[PARTITION]
         host.until(lambda: ended and log.last_stable_offset == log.log_end_offset)
         if produced[0].error != ErrorCode.NONE or ended[0].error != ErrorCode.NONE:
             raise RuntimeError(f"a transaction failed: {produced[0].error!r}, {ended[0].error!r}")

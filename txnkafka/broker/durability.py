@@ -56,9 +56,15 @@ class Durability:
         self._flush_ticks: int | None = None  # when a flush begins that no client waits for
 
     def when_durable(
-        self, log: PartitionLog, call: Callable[[ErrorCode], None], *, is_awaited: bool = True
+        self,
+        log: PartitionLog,
+        call: Callable[[ErrorCode], None],
+        *,
+        is_awaited: bool = True,
+        goes_first: bool = False,
     ) -> None:
-        """Call when everything appended to ``log`` so far is durable, with NONE, or never will be."""
+        """Call when everything appended to ``log`` so far is durable, with NONE, or never will be. The options
+        are those of ``FlushTickets.take``."""
         end, durable = log.log_end_offset, log.recovery_point
         if durable >= end and log.fenced is None:
             self.soon(call, ErrorCode.NONE)
@@ -67,7 +73,7 @@ class Durability:
             self._progressed[log.topic_partition] = None
             self.soon(call, ErrorCode.NONE)
         else:
-            ticket = self._tickets.take(log, is_awaited=is_awaited)
+            ticket = self._tickets.take(log, is_awaited=is_awaited, goes_first=goes_first)
             self._waiting[ticket] = self._failures.owner, call
             self._waited_for[log] = self._waited_for.get(log, 0) + 1
 
@@ -82,11 +88,13 @@ class Durability:
             and log not in self._waited_for
         )
 
-    def when_all_durable(self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None]) -> None:
+    def when_all_durable(
+        self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None], *, goes_first: bool = False
+    ) -> None:
         """Call when everything appended to all of these logs is durable; with the first error otherwise."""
         left = list(logs)
         if len(left) == 1:
-            self.when_durable(left[0], call)
+            self.when_durable(left[0], call, goes_first=goes_first)
             return
         count, errors = len(left), list[ErrorCode]()
 
@@ -101,7 +109,7 @@ class Durability:
         if not left:
             self.soon(call, ErrorCode.NONE)
         for log in left:
-            self.when_durable(log, one)
+            self.when_durable(log, one, goes_first=goes_first)
 
     def soon(self, call: Callable[..., None], *arguments: Any) -> None:
         """Call when the broker has finished what it is doing."""

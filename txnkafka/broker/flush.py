@@ -78,6 +78,8 @@ class FlushTickets:
         self._waiting: deque[tuple[int, PartitionLog, int]] = deque()
         self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
+        self._first: dict[PartitionLog, None] = {}  # those of them that go before the others
+        self._went_first = False  # whether the last group flush left others behind
         self._is_awaited = False  # else no client waits for what is dirty
         self._running: Flush | None = None
 
@@ -106,13 +108,19 @@ class FlushTickets:
         ``poll``."""
         return bool(self._released) or bool(self._dirty and not (self._is_awaited and self._running))
 
-    def take(self, log: PartitionLog, *, is_awaited: bool = True) -> int:
+    def take(self, log: PartitionLog, *, is_awaited: bool = True, goes_first: bool = False) -> int:
         """Return a new ticket for all appends to ``log`` so far. One that is not awaited comes with the next
-        group flush, whenever that is."""
+        group flush, whenever that is.
+
+        ``goes_first``: what waits for the ticket will append to a log that may be dirty already. The next group
+        flush is for such tickets alone, so that the other logs are synced once, in the one behind it, which is
+        for all."""
         self._last_ticket += 1
         self._waiting.append((self._last_ticket, log, log.log_end_offset))
         self._dirty[log] = None
         self._is_awaited |= is_awaited
+        if goes_first:
+            self._first[log] = None
         return self._last_ticket
 
     def want(self, log: PartitionLog) -> None:
@@ -130,11 +138,20 @@ class FlushTickets:
         group."""
         if self._running is not None or not self._dirty:
             return None
-        logs = [(log, log.begin_flush()) for log in self._dirty]
+        logs = [(log, log.begin_flush()) for log in self._take_due()]
         self._running = Flush(self._last_ticket, logs)
-        self._dirty.clear()
-        self._is_awaited = False
         return self._running
+
+    def _take_due(self) -> dict[PartitionLog, None]:
+        due, first = self._dirty, self._first
+        self._first = {}
+        self._went_first = bool(first) and not self._went_first and len(first) < len(due)
+        if self._went_first:
+            self._dirty = {log: None for log in due if log not in first}
+            return first
+        self._dirty = {}
+        self._is_awaited = False
+        return due
 
     def finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> list[Released]:
         """End a group flush, which has synced all logs except those in ``failed``; returns its tickets in
@@ -167,6 +184,7 @@ class FlushTickets:
         """Release all tickets of a log that was deleted or closed: with ``error``, or None when their
         appends are durable."""
         self._dirty.pop(log, None)
+        self._first.pop(log, None)
         self._hand_back(lambda waits, _: waits is log, error)
 
     def _hand_back(

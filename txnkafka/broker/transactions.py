@@ -292,7 +292,9 @@ class Transactions:
             log.check_usable()
         self._flush_tickets = ticket = self._flush_tickets + 1
         broker.durability.when_all_durable(
-            unflushed, lambda error: self.coordinator.flushed(ticket, error, broker.now_ms)
+            unflushed,
+            lambda error: self.coordinator.flushed(ticket, error, broker.now_ms),
+            goes_first=True,  # PREPARE_COMMIT is appended then, and may share a flush with Ongoing
         )
         return ticket
 

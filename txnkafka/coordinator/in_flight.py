@@ -15,6 +15,7 @@ from txnkafka.coordinator.txn_events import (
     AddOffsets,
     AddPartitions,
     Answer,
+    EndTxn,
     Event,
     Reply,
     Result,
@@ -183,14 +184,16 @@ class ParkedRequests:
 
 def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
     """Whether an event may be decided from a state whose record is in flight: partitions that join a
-    transaction, and what follows COMPLETE_*. Not there the leader that appends data beside the record, when
-    the markers had the epoch of that data: written once more after a crash, they would decide about it."""
+    transaction, its end, and what follows COMPLETE_*. Not there the leader that appends data beside the
+    record, when the markers had the epoch of that data: written once more after a crash, they would decide
+    about it."""
     if metadata is None:
         return False
     is_complete = metadata.state in COMPLETE
-    if not isinstance(event, AddPartitions | AddOffsets):
-        return is_complete
+    is_joining = isinstance(event, AddPartitions | AddOffsets)
     if metadata.state == ONGOING:
-        return True
+        return is_joining or isinstance(event, EndTxn)
+    if not is_joining:
+        return is_complete
     had_own_epoch = metadata.client_transaction_version >= 2
     return is_complete and (had_own_epoch or event.client_transaction_version < 2)

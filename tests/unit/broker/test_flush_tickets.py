@@ -99,6 +99,54 @@ def test_a_ticket_that_is_not_awaited_comes_with_the_next_flush() -> None:
     assert tickets.is_awaited
 
 
+def test_a_ticket_that_goes_first_is_flushed_alone() -> None:
+    """What waits for it appends to a log that is dirty already, and the two appends share a flush."""
+    tickets, data, state = FlushTickets(), Log(), Log()
+    for log in (state, data):
+        log.plain()
+    opened, written = tickets.take(state.log), tickets.take(data.log, goes_first=True)
+    first = tickets.begin()
+    assert first is not None
+    assert [log for log, _ in first.logs] == [data.log]
+    assert [each.ticket for each in tickets.finish(first, first.run())] == [written]
+    assert tickets.is_awaited
+    state.plain()
+    decided = tickets.take(state.log)
+    second = tickets.begin()
+    assert second is not None
+    assert [each.ticket for each in tickets.finish(second, second.run())] == [opened, decided]
+    assert (state.log.recovery_point, tickets.is_dirty, tickets.is_awaited) == (4, False, False)
+
+
+def test_tickets_that_go_first_hold_others_up_for_one_flush() -> None:
+    tickets, eager, patient = FlushTickets(), Log(), Log()
+    patient.plain()
+    tickets.take(patient.log)
+    groups = []
+    for _ in range(4):
+        eager.plain()
+        tickets.take(eager.log, goes_first=True)
+        flush = tickets.begin()
+        assert flush is not None
+        groups.append({log for log, _ in flush.logs})
+        tickets.finish(flush, flush.run())
+        patient.plain()
+        tickets.take(patient.log)
+    assert groups == [{eager.log}, {eager.log, patient.log}] * 2
+
+
+def test_a_log_that_goes_first_and_is_deleted_is_not_flushed() -> None:
+    tickets, deleted, other = FlushTickets(), Log(), Log()
+    for log in (deleted, other):
+        log.plain()
+    tickets.take(deleted.log, goes_first=True)
+    tickets.take(other.log)
+    tickets.forget(deleted.log, KafkaStorageError("deleted"))
+    flush = tickets.begin()
+    assert flush is not None
+    assert [log for log, _ in flush.logs] == [other.log]
+
+
 def test_a_flush_is_finished_once_and_by_its_own() -> None:
     tickets, log = FlushTickets(), Log()
     log.plain()

@@ -73,6 +73,29 @@ def test_the_end_of_a_transaction_becomes_durable_with_what_follows_or_soon() ->
     assert broker.transactions.describe("x").state == "CompleteCommit"
 
 
+def test_a_commit_that_does_not_wait_for_its_data_syncs_three_times() -> None:
+    """The data; Ongoing and PREPARE_COMMIT; the marker."""
+    node = Node(transaction_state_log_num_partitions=1)
+    node.create()
+    producer, flushed = Producer(node), list[list[str]]()
+    assert producer.send(b"a") == [NONE]
+    assert producer.end() == NONE
+    node.settle()
+    settle, begin_flush = node.settle, node.broker.begin_flush
+
+    def counted() -> object:
+        flush = begin_flush()
+        if flush is not None:
+            flushed.append([log.topic_partition.topic for log, _ in flush.logs])
+        return flush
+
+    node.broker.begin_flush = counted  # type: ignore[method-assign, assignment]
+    assert producer.send_and_commit(b"b", 0) == NONE
+    settle()
+    assert flushed == [["t"], ["__transaction_state"], ["t"], ["__transaction_state"]]
+    assert node.values() == [b"a", b"b"]
+
+
 def test_batches_that_wait_for_the_end_of_a_transaction_are_not_overtaken() -> None:
     """Clients have several requests under way on a connection; what waits is appended in their order."""
     node = Node()

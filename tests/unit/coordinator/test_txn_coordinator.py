@@ -62,6 +62,37 @@ def test_a_commit_waits_for_data_that_is_not_durable() -> None:
     assert answers == [Answer(ErrorCode.NONE, 0, 1)]
 
 
+def test_a_transaction_ends_before_its_beginning_is_durable() -> None:
+    """The producer has seen its data in the log, and has not waited for an answer."""
+    world = World()
+    producer = world.init()
+    records = world.records()
+    joined = world.send(add(producer, T0))
+    world.host.partitions[T0].append(Written(0, 0, "value"))
+    ended = world.send(world.end(producer, True))
+    assert world.records() == records + 1, "the data is not durable"
+    world.host.partitions[T0].flush()
+    assert world.records() == records + 2
+    assert (joined, ended, world.host.written) == ([], [], [])
+    for log in world.host.state_logs:
+        log.flush()
+    assert (joined, ended) == ([Answer(ErrorCode.NONE)], [Answer(ErrorCode.NONE, 0, 1)])
+    assert [each.partition for each in world.host.written] == [T0]
+    world.host.settle()
+    assert world.state().state == S.COMPLETE_COMMIT
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_transaction_whose_beginning_cannot_be_durable_does_not_end(committed: bool) -> None:
+    world = World()
+    producer = world.init()
+    joined, ended = world.send(add(producer, T0)), world.send(world.end(producer, committed))
+    for log in world.host.state_logs:
+        log.fail(ErrorCode.KAFKA_STORAGE_ERROR)
+    assert joined == ended == [Answer(ErrorCode.NOT_COORDINATOR)]
+    assert (world.host.written, world.state().state) == ([], S.EMPTY)
+
+
 def test_a_commit_does_not_wait_for_the_data_of_others_and_only_once_for_its_own() -> None:
     world = World()
     producer = world.init()
