@@ -1,10 +1,10 @@
 """Runs the sides of a contest in turn, and compares their costs and the data that they have read.
 
-Round r runs every side once before round r + 1 begins, so that a noisy minute hits all of them. The processes
-of a side are stopped (SIGSTOP) while another side runs: a JVM that has nothing to do still takes processor time.
-The cost is CPU seconds (of the thread, or of the process and its children, depending on the side), because
-wall clock means little on a shared machine. A ratio is taken within each round; its median is the
-result. When sides that claim the same output differ, the run fails.
+Round r runs every side once before round r + 1 begins, so that a noisy minute hits all of them. The
+processes of a side are stopped (SIGSTOP) while another side runs: a JVM that has nothing to do still takes
+processor time. The cost is CPU seconds (of the thread, or of the process and its children, depending on the
+side), because wall clock means little on a shared machine. A ratio is taken within each round; its median
+is the result. When sides that claim the same output differ, the run fails.
 """
 
 from __future__ import annotations

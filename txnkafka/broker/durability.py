@@ -63,8 +63,8 @@ class Durability:
         is_awaited: bool = True,
         goes_first: bool = False,
     ) -> None:
-        """Call when everything appended to ``log`` so far is durable, with NONE, or never will be. The options
-        are those of ``FlushTickets.take``."""
+        """Call when everything appended to ``log`` so far is durable, with NONE, or never will be. The
+        options are those of ``FlushTickets.take``."""
         end, durable = log.log_end_offset, log.recovery_point
         if durable >= end and log.fenced is None:
             self.soon(call, ErrorCode.NONE)

@@ -112,9 +112,9 @@ class FlushTickets:
         """Return a new ticket for all appends to ``log`` so far. One that is not awaited comes with the next
         group flush, whenever that is.
 
-        ``goes_first``: what waits for the ticket will append to a log that may be dirty already. The next group
-        flush is for such tickets alone, so that the other logs are synced once, in the one behind it, which is
-        for all."""
+        ``goes_first``: what waits for the ticket will append to a log that may be dirty already. The next
+        group flush is for such tickets alone, so that the other logs are synced once, in the one behind it,
+        which is for all."""
         self._last_ticket += 1
         self._waiting.append((self._last_ticket, log, log.log_end_offset))
         self._dirty[log] = None

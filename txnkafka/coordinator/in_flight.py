@@ -189,11 +189,10 @@ def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
     about it."""
     if metadata is None:
         return False
-    is_complete = metadata.state in COMPLETE
-    is_joining = isinstance(event, AddPartitions | AddOffsets)
     if metadata.state == ONGOING:
-        return is_joining or isinstance(event, EndTxn)
-    if not is_joining:
+        return isinstance(event, AddPartitions | AddOffsets | EndTxn)
+    is_complete = metadata.state in COMPLETE
+    if not isinstance(event, AddPartitions | AddOffsets):
         return is_complete
     had_own_epoch = metadata.client_transaction_version >= 2
     return is_complete and (had_own_epoch or event.client_transaction_version < 2)

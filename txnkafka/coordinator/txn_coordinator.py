@@ -18,10 +18,10 @@ about it. Markers of transaction versions 0 and 1 have no epoch of their own: be
 until COMPLETE_* is durable (``may_build_on``).
 
 **What else is built on a record in flight**: partitions that join a transaction whose opening is in flight,
-because images of Ongoing only grow; and its end, because PREPARE_* is durable no earlier than the record before
-it in the same log. A producer in the process, which sees its records appended, need not wait for their answer
-before it commits: Ongoing and PREPARE_COMMIT are synced together then, behind the data. Everything else waits,
-and no refusal is computed from a state that may not come to be.
+because images of Ongoing only grow; and its end, because PREPARE_* is durable no earlier than the record
+before it in the same log. A producer in the process, which sees its records appended, need not wait for
+their answer before it commits: Ongoing and PREPARE_COMMIT are synced together then, behind the data.
+Everything else waits, and no refusal is computed from a state that may not come to be.
 
 Source: TransactionCoordinator, TransactionStateManager of Apache Kafka 4.3.1.
 """
