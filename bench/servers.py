@@ -209,15 +209,18 @@ class Kafka:
 
 
 class BareServer(_Process):
-    """An epoll loop in C that writes the records of produce requests to ``file``, and does nothing else."""
+    """Writes the records of produce requests to ``file``, and does nothing else: an epoll loop in C, or a
+    protocol of asyncio."""
 
-    def __init__(self, *, place: Path = PLACE) -> None:
-        super().__init__("C, epoll", fresh("c-epoll", place))
+    def __init__(self, name: str = "C, epoll", *, place: Path = PLACE) -> None:
+        super().__init__(name, fresh(name, place))
         self.file = self._directory / "records"
 
     @property
     def command(self) -> list[str]:
-        """The compiled program."""
+        """The program of its language."""
+        if self.name == "asyncio":
+            return [sys.executable, "-m", "bench.produce_in_asyncio", str(self.file)]
         return [str(c_program("produce_server")), str(self.file)]
 
 

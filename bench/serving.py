@@ -110,8 +110,8 @@ BARE_CALLS_NOTE = (
 )
 PRODUCE_NOTE = (
     "produce: requests of one batch of 130 records from a generator in C, 4 connections with 8 under way "
-    "each. Nobody syncs: txnkafka has --durability page_cache. The server in C checks nothing. CPU time is "
-    "that of the server process."
+    "each. Nobody syncs: txnkafka has --durability page_cache. The servers in C and on asyncio check nothing. "
+    "CPU time is that of the server process."
 )
 FETCH_NOTE = (
     "fetch: read_committed, checksums checked, `queued.min.messages` and `fetch.queue.backoff.ms` set so "
@@ -231,7 +231,7 @@ def _in_process(sizes: Sizes) -> Contest:
 
 def _produce(sizes: Sizes) -> Contest:
     def sides() -> Sequence[Side]:
-        servers = [Txnkafka("page_cache"), BareServer(), Kafka()]
+        servers = [Txnkafka("page_cache"), BareServer(), BareServer("asyncio"), Kafka()]
         return [ProduceSide(server, sizes.produce) for server in servers]
 
     return Contest(
@@ -239,7 +239,12 @@ def _produce(sizes: Sizes) -> Contest:
         "requests",
         lambda: sizes.produce,
         sides,
-        [Comparison("txnkafka", "C, epoll", PRODUCE_GOAL), Comparison("txnkafka", "kafka")],
+        [
+            Comparison("txnkafka", "C, epoll", PRODUCE_GOAL),
+            Comparison("txnkafka", "asyncio"),
+            Comparison("asyncio", "C, epoll"),
+            Comparison("txnkafka", "kafka"),
+        ],
         sizes.rounds,
         PRODUCE_NOTE,
         unit_bytes=lambda: len(batch()),

@@ -15,8 +15,9 @@ from bench.transaction_logs import LogSide, Transactions
 from txnkafka.wire.messages.produce import PartitionProduceResponse, ProduceResponse, TopicProduceResponse
 
 
-def test_the_server_in_c_writes_what_the_generator_sends(tmp_path: Path) -> None:
-    server = BareServer(place=tmp_path)
+@pytest.mark.parametrize("name", ["C, epoll", "asyncio"])
+def test_a_bare_server_writes_what_the_generator_sends(name: str, tmp_path: Path) -> None:
+    server = BareServer(name, place=tmp_path)
     side = ProduceSide(server, 40)
     try:
         side.warm()
