@@ -110,8 +110,8 @@ BARE_CALLS_NOTE = (
 )
 PRODUCE_NOTE = (
     "produce: requests of one batch of 130 records from a generator in C, 4 connections with 8 under way "
-    "each. Nobody syncs: txnkafka has --durability page_cache. The servers in C and on asyncio check nothing. "
-    "CPU time is that of the server process."
+    "each. Nobody syncs: txnkafka has --durability page_cache. The servers in C and on asyncio check "
+    "nothing. CPU time is that of the server process."
 )
 FETCH_NOTE = (
     "fetch: read_committed, checksums checked, `queued.min.messages` and `fetch.queue.backoff.ms` set so "
