@@ -41,10 +41,15 @@ class Transaction:
 
 class Client:
     """One process with a transactional id; processes with the same id fence each other. ``waits_for_data`` is
-    acks=all; else a value is acknowledged when it is appended."""
+    acks=all; else a value is acknowledged when it is appended. One that ``sees_appends`` is in the process of
+    the server: it may end a transaction when its value is appended, and nothing is durable or answered."""
 
-    def __init__(self, name: str, label: str, version: int, *, waits_for_data: bool) -> None:
+    def __init__(
+        self, name: str, label: str, version: int, *, waits_for_data: bool, sees_appends: bool = False
+    ) -> None:
         self.name, self.label, self.version, self.waits_for_data = name, label, version, waits_for_data
+        self.sees_appends = sees_appends
+        self.has_seen = False  # the value of the request under way
         self.history: list[Transaction] = []
         self.producer: Answer | None = None
         self.open: Transaction | None = None
@@ -55,6 +60,9 @@ class Client:
 
     def step(self, host: Host, choice: int) -> None:
         """Do the next step, unless an answer is outstanding."""
+        if self.has_seen and choice % 2:
+            self._decide(host, choice)
+            return
         if self.busy is not None:
             return
         if self.producer is None:
@@ -65,8 +73,13 @@ class Client:
             partitions = sorted(host.partitions)
             self._produce(host, partitions[choice // 3 % len(partitions)])
         else:
-            self.open.commit = bool(choice // 3 % 4)
-            self._end(host)
+            self._decide(host, choice)
+
+    def _decide(self, host: Host, choice: int) -> None:
+        assert self.open is not None
+        self.has_seen = False
+        self.open.commit = bool(choice // 3 % 4)
+        self._end(host)
 
     def _ask(
         self,
@@ -80,7 +93,8 @@ class Client:
 
         def reply(answer: Answer) -> None:
             if generation == self.generation:
-                self.busy = None
+                if self.busy is again:  # the client has asked for nothing else
+                    self.busy = None
                 then(answer)
 
         host.coordinator.handle(event, reply, host.now_ms, on_append)
@@ -99,6 +113,7 @@ class Client:
     def _give_up(self, _: Host | None = None) -> None:
         """Give the transaction up; the next request is InitProducerId."""
         self.producer = self.open = None
+        self.has_seen = False
 
     def _produce(self, host: Host, partition: TopicPartition) -> None:
         if self.open is None:
@@ -139,15 +154,20 @@ class Client:
             return
         event = AddPartitions(*self._identity(), frozenset([partition]), 2)
         appended: list[bool] = []
+        transaction = self.open
 
         def on_append() -> None:
             appended.append(self._append(host, partition, value))
+            self.has_seen = appended[0] and self.sees_appends
 
         def then(answer: Answer) -> None:
             if answer.error == NONE and not appended:  # it was added before
                 on_append()
             if answer.error != NONE and appended:
                 host.partitions[partition].abort_open(producer_id)
+            if self.open is not transaction or (transaction and transaction.commit is not None):
+                return  # the client has gone on
+            self.has_seen = False
             if answer.error != NONE or not appended[0]:
                 self._give_up()
                 return
@@ -202,10 +222,10 @@ class Client:
 
     def reconnect(self, host: Host, survives: bool) -> None:
         """Continue after a crash of the server. A client that survives repeats unanswered requests; one that
-        did not wait for its data cannot know which of it is left."""
+        did not wait for its data cannot know which of it is left, and one in the process does not survive."""
         self.generation += 1
         again, self.busy = self.busy, None
-        if not (survives and self.waits_for_data):
+        if self.sees_appends or not (survives and self.waits_for_data):
             self._give_up()
         elif again is not None:
             again(host)

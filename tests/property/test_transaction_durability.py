@@ -40,10 +40,14 @@ class Run:
         self.crashes = 0
         self.world = World(version=self.chance.choice([1, 2]), fault=fault)
         names = self.chance.choice(["abc", "abc", "aab"])
+        sees_appends = random.Random(f"in process {seed}").random() < 0.5
         self.clients = [
-            Client(name, label, self.chance.choice([0, 2]), waits_for_data=self.chance.random() < 0.7)
+            Client(
+                name, label, self.chance.choice([0, 2]),
+                waits_for_data=self.chance.random() < 0.7, sees_appends=sees_appends,
+            )
             for name, label in zip(names, "xyz", strict=True)
-        ]
+        ]  # fmt: skip
         if self.chance.random() < 0.5:
             self.start_late("a", self.chance.randrange(32760, 32767))
 

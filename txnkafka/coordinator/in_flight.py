@@ -161,6 +161,14 @@ class ParkedRequests:
         self.queues.pop(transactional_id, None)
         return None
 
+    def take_ends(self, transactional_id: str) -> list[Request]:
+        """Remove and return the requests that end the transaction of an id."""
+        queue = self.queues.get(transactional_id, ())
+        found = [request for request in queue if isinstance(request.event, EndTxn)]
+        if found:
+            self.queues[transactional_id] = deque(request for request in queue if request not in found)
+        return found
+
     def drop(self, transactional_id: str) -> list[Request]:
         """Forget the requests of an id; returns them."""
         return list(self.queues.pop(transactional_id, ()))

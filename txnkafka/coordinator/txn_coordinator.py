@@ -5,23 +5,16 @@ An event goes through ``transition``; its record is appended and *in flight* unt
 
     the transaction's data -> PREPARE_* -> markers, and the answer to EndTxn -> COMPLETE_*
 
-each before the next is appended. A request that has to wait for another one of its transactional id is
-parked, in the order of arrival, instead of being refused with CONCURRENT_TRANSACTIONS; when it has waited for
-``max_parked_ms``, it is.
+each before the next is appended. A request that has to wait for another one of its id is parked, in the
+order of arrival, and refused with CONCURRENT_TRANSACTIONS only after ``max_parked_ms``.
 
-**What a parked request waits for.** COMPLETE_* has to be appended, not durable. The record of the request
-lies behind it in the same log, and the request is answered when that record is durable. The one who learns
-earlier is the leader that appends the data of a client of transaction version 2 beside the Ongoing record.
-After a crash, that data may be there and COMPLETE_* not: then the markers of PREPARE_* are written again, and
-are refused where the data is (INVALID_PRODUCER_EPOCH: it has the epoch of the marker), so they do not decide
-about it. Markers of transaction versions 0 and 1 have no epoch of their own: behind them that leader waits
-until COMPLETE_* is durable (``may_build_on``).
+**What a parked request waits for.** COMPLETE_* has to be appended, not durable: the record of the request
+lies behind it in the same log, and the request is answered when that is durable. Data that a leader appends
+beside an Ongoing record waits longer, when the markers before had no epoch of their own (``may_build_on``).
 
 **What else is built on a record in flight**: partitions that join a transaction whose opening is in flight,
-because images of Ongoing only grow; and its end, because PREPARE_* is durable no earlier than the record
-before it in the same log. A producer in the process, which sees its records appended, need not wait for
-their answer before it commits: Ongoing and PREPARE_COMMIT are synced together then, behind the data.
-Everything else waits, and no refusal is computed from a state that may not come to be.
+because images of Ongoing only grow; and its end, because PREPARE_* lies behind the record in the same log. No
+refusal is computed from a state that may not come to be. See docs/transactions.md.
 
 Source: TransactionCoordinator, TransactionStateManager of Apache Kafka 4.3.1.
 """
@@ -61,7 +54,7 @@ from txnkafka.coordinator.txn_events import (
     WriteMarkers,
     answer_of,
 )
-from txnkafka.coordinator.txn_image import PREPARE_COMMIT, PREPARED, markers_of
+from txnkafka.coordinator.txn_image import ONGOING, PREPARE_COMMIT, PREPARED, markers_of
 from txnkafka.coordinator.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
@@ -137,9 +130,8 @@ class TransactionCoordinator:
         """Forget a partition; waiting requests get NOT_COORDINATOR."""
         self.loading.discard(partition)
         state = self.partitions.pop(partition, None)
-        known = state.metadata if state else ()
-        waiting = [*self._in_flight.by_id, *self._parked.queues]
-        for transactional_id in dict.fromkeys([*waiting, *known]):
+        known = [*self._in_flight.by_id, *self._parked.queues, *(state.metadata if state else ())]
+        for transactional_id in dict.fromkeys(known):
             if self.partition_of(transactional_id) == partition:
                 self._forget(transactional_id)
 
@@ -161,9 +153,8 @@ class TransactionCoordinator:
     def handle(
         self, event: Event, reply: Reply, now_ms: int, on_append: Callable[[], None] | None = None
     ) -> None:
-        """A request; ``reply`` is called once. ``on_append`` is called before, when a record with what it
-        asks for was appended: the leader of a partition that joins may append the data, and acknowledges it
-        when both are durable; if ``reply`` brings an error, it writes an ABORT marker with the next epoch."""
+        """A request; ``reply`` is called once, ``on_append`` before: the leader of a partition that joins may
+        append the data then. If ``reply`` brings an error, it writes an ABORT marker with the next epoch."""
         until = self._ticks.at(now_ms) + self.config.max_parked_ms
         request = Request(event, reply, until, on_append)
         if event.transactional_id in self._parked.queues or not self._run(request, now_ms):
@@ -265,10 +256,19 @@ class TransactionCoordinator:
             if error == NONE:
                 self._take_effect(flight, now_ms)
             else:
-                self._not_appended(flight.request, error, now_ms)
+                self._not_landed(flight, error, now_ms)
             if flight.followers:
                 flight.answer_followers(Answer(append_error(error)))
             self._resume(flight.record.transactional_id, now_ms)
+
+    def _not_landed(self, flight: Flight, error: ErrorCode, now_ms: int) -> None:
+        """The record never will be durable. If partitions should have joined by it, what came meanwhile to
+        end the transaction is refused, too: it would commit without their data."""
+        self._not_appended(flight.request, error, now_ms)
+        metadata = flight.record.metadata
+        if metadata is not None and metadata.state == ONGOING:
+            for request in self._parked.take_ends(flight.record.transactional_id):
+                self._not_appended(request, error, now_ms)
 
     def _data_flushed(self, request: Request, error: ErrorCode, now_ms: int) -> None:
         """The first parked request of its id is this commit, unless it was refused meanwhile."""
@@ -397,5 +397,4 @@ class TransactionCoordinator:
     def metadata_of(self, transactional_id: str) -> TransactionMetadata | None:
         """The state of an id of this node; None when it is unknown, or its tombstone is on its way."""
         newest = self._in_flight.newest(transactional_id)
-        is_going = newest is not None and newest.metadata is None
-        return None if is_going else self._durable(transactional_id)
+        return None if newest and newest.metadata is None else self._durable(transactional_id)

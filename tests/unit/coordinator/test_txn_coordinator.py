@@ -93,6 +93,24 @@ def test_a_transaction_whose_beginning_cannot_be_durable_does_not_end(committed:
     assert (world.host.written, world.state().state) == ([], S.EMPTY)
 
 
+def test_a_commit_is_refused_with_the_partition_that_could_not_join() -> None:
+    """It came when that record was in flight, so it means the data there, too."""
+    world = World()
+    producer = world.init()
+    world.begin(producer, T0)
+    joined = world.send(add(producer, T1))
+    world.host.partitions[T1].append(Written(0, 0, "value"))
+    ended = world.send(world.end(producer, True))
+    for log in world.host.state_logs:
+        log.fail(ErrorCode.REQUEST_TIMED_OUT)
+    assert joined == ended == [Answer(ErrorCode.COORDINATOR_NOT_AVAILABLE)]
+    records = world.records()
+    world.host.settle()
+    assert world.records() == records
+    assert world.state().state == S.ONGOING
+    assert world.error(world.end(producer, False)) == ErrorCode.NONE
+
+
 def test_a_commit_does_not_wait_for_the_data_of_others_and_only_once_for_its_own() -> None:
     world = World()
     producer = world.init()
