@@ -107,6 +107,7 @@ _ACTIONS: Final = (
     "topic deleted",
     "transaction aborted",
     "transaction committed",
+    "transaction committed at once",
     "transaction without records",
     "transactional id expired",
     "unstable offset",

@@ -36,7 +36,8 @@ _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 class Swarm:
     """Rates are probabilities of one message; times in microseconds where the name says so;
     ``fault_every`` so many events; ``purge`` how often a producer of version 1 gives batches up that have no
-    answer, and their sequences to the next ones."""
+    answer, and their sequences to the next ones; ``commit_at_once`` how often one of version 2 commits as one
+    that is in the process of the broker."""
 
     faults: tuple[str, ...]
     drop: float
@@ -70,6 +71,7 @@ class Swarm:
     reader_protocols: tuple[str, ...]
     assignment_interval_ms: int
     purge: float
+    commit_at_once: float
 
     @property
     def has_groups(self) -> bool:
@@ -120,4 +122,5 @@ class Swarm:
             reader_protocols=random.choice(_PROTOCOLS),
             assignment_interval_ms=random.choice((0, 50, 1_000)),
             purge=random.choice((0.0, 0.0, 0.5)),
+            commit_at_once=random.choice((0.0, 0.0, 0.3)),
         )

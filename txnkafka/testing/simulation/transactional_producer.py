@@ -12,9 +12,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.requests import FetchPartition, FetchRequest
+from txnkafka.broker.requests import FetchPartition, FetchRequest, ProduceRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation.client import RETRIABLE, WITHOUT_EFFECT
+from txnkafka.testing.simulation.commit_at_once import commit_at_once
 from txnkafka.testing.simulation.history import Ack, Fence, Outcome
 from txnkafka.testing.simulation.network import Request
 from txnkafka.testing.simulation.producer import Producer
@@ -136,6 +138,8 @@ class TransactionalProducer(Producer):
         world.counts["transaction begun"] += 1
         self._added.clear()
         self._is_begun = self._has_purged = False
+        if not self.is_version_1 and random.random() < world.swarm.commit_at_once:
+            return (yield from self._send_and_commit(transaction))
         error = ErrorCode.NONE
         for _ in range(random.choice((0, 1, 1, 1, 2, 3))):
             error = yield from self._send(transaction)
@@ -238,7 +242,39 @@ class TransactionalProducer(Producer):
             self.world.counts["read in a transaction"] += 1
             transaction.polls += [number for _, number in visible(answer[0])[0]]
 
+    def _send_and_commit(self, transaction: Transaction) -> Steps:
+        """Send some batches and EndTxn in one call, as a process does that the broker is in. A process that
+        does not hear what has become of it ends."""
+        outgoing = [self.batch(partition, transaction.number) for partition in self.some_partitions()]
+        self._is_begun = True
+        batches = {batch.partition: batch.content for batch in outgoing}
+        produce = ProduceRequest(batches, self.transactional_id, version=self.version)
+        identity = self.transactional_id, self.producer_id, self.producer_epoch
+        request = Request("Produce and EndTxn", commit_at_once(produce, identity))
+        self._note_commit(transaction)
+        (ended,) = yield [request]
+        if ended is None:
+            transaction.ended_us = self.world.scheduler.now_us
+            return ErrorCode.REQUEST_TIMED_OUT
+        left, error = self._judge([outgoing], [ended.results], [request])
+        if ended.answer is not None:
+            self.world.counts["transaction committed at once"] += ended.error == ErrorCode.NONE
+            is_uncertain = ended.answer.error in RETRIABLE - WITHOUT_EFFECT
+            told = self._told(
+                transaction, ended.answer, request.sent_us, is_commit=True, is_uncertain=is_uncertain
+            )
+            return error if told == ErrorCode.NONE else told
+        transaction.outcome, transaction.end_us = Outcome.OPEN, -1
+        if error == ErrorCode.NONE and left:
+            error = yield from self.produce(left)
+        if error in FATAL:
+            return error
+        return (yield from self._end(transaction, error == ErrorCode.NONE, had_error=error != ErrorCode.NONE))
+
     # Its end
+
+    def _note_commit(self, transaction: Transaction) -> None:
+        transaction.end_us, transaction.outcome = self.world.scheduler.now_us, Outcome.UNKNOWN
 
     def _end(self, transaction: Transaction, is_commit: bool, *, had_error: bool) -> Steps:
         """Commit or abort. Returns NONE when the process can go on."""
@@ -256,15 +292,26 @@ class TransactionalProducer(Producer):
 
         invoked_us = world.scheduler.now_us
         if is_commit:
-            transaction.end_us = invoked_us
-            transaction.outcome = Outcome.UNKNOWN
+            self._note_commit(transaction)
         # A client of version 1 cannot tell a late EndTxn from one of its next transaction, nor can the
         # broker.
         asked = self.ask("EndTxn", perform, can_be_late=not self.is_version_1)
         answer, is_uncertain = yield from asked
-        transaction.ended_us = world.scheduler.now_us
         if answer is None:
+            transaction.ended_us = world.scheduler.now_us
             return ErrorCode.REQUEST_TIMED_OUT
+        error = self._told(transaction, answer, invoked_us, is_commit=is_commit, is_uncertain=is_uncertain)
+        if error == ErrorCode.NONE and self.is_version_1 and had_error:
+            return (yield from self._init(self.producer_id, self.producer_epoch))
+        return error
+
+    def _told(
+        self, transaction: Transaction, answer: Any, invoked_us: int, *, is_commit: bool,
+        is_uncertain: bool = False,
+    ) -> ErrorCode:  # fmt: skip
+        """Note the answer to EndTxn, and take the identity that it has."""
+        world = self.world
+        transaction.ended_us = world.scheduler.now_us
         error: ErrorCode = answer.error
         if error != ErrorCode.NONE:
             world.counts[f"EndTxn: {error.name}"] += 1
@@ -280,6 +327,4 @@ class TransactionalProducer(Producer):
         world.history.acks.append(Ack("EndTxn", self.producer_id, self.producer_epoch, invoked_us))
         if not self.is_version_1:
             self._identify(answer)
-        elif had_error:
-            return (yield from self._init(self.producer_id, self.producer_epoch))
         return ErrorCode.NONE
