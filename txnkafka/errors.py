@@ -288,7 +288,8 @@ class DecodeError(KafkaError):
 
 class KafkaStorageError(KafkaError):
     """Files could not be written or synced. Records acknowledged before are safe; the log accepts no appends
-    until it is opened again."""
+    until it is opened again, unless the disk was full, or a batch that may be a retry could not be looked
+    for."""
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
 

@@ -7,7 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from txnkafka.errors import CorruptRecordError, InvalidRecordError, ProduceError, RecordListTooLargeError
+from txnkafka.errors import (
+    CorruptRecordError,
+    InvalidRecordError,
+    KafkaStorageError,
+    ProduceError,
+    RecordListTooLargeError,
+)
 from txnkafka.model import NO_OFFSET
 from txnkafka.storage.log.older_batches import search_older_batches
 from txnkafka.storage.log.producer_errors import as_refusal
@@ -72,15 +78,20 @@ def check(
     log: Appendable, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
 ) -> Checked:
     """Check a batch against the state of its producer. Before its sequence is refused, older batches of the
-    producer are searched in the log: the batch may be a duplicate of one of them. Raises CorruptRecordError
-    and OSError."""
+    producer are searched in the log: the batch may be a duplicate of one of them. Raises CorruptRecordError,
+    and KafkaStorageError where they cannot be read; the log is not fenced by that."""
     pending = log.verification.pending(batch.producer_id)
     verified = is_verified(log, pending, guard)
     checked = check_producer(
         log.producers, batch, origin, transaction_version, pending, verified=verified
     )
     if checked.code and checked.search_below != NO_OFFSET:
-        search_older_batches(log.segments, log.producers, batch.producer_id, checked.search_below)
+        try:
+            search_older_batches(log.segments, log.producers, batch.producer_id, checked.search_below)
+        except OSError as error:
+            raise KafkaStorageError(
+                f"{log.topic_partition}: older batches of producer {batch.producer_id} cannot be read: {error}"
+            ) from error
         checked = check_producer(
             log.producers, batch, origin, transaction_version, pending, verified=verified
         )

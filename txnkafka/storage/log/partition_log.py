@@ -134,7 +134,7 @@ class PartitionLog(LogWriter):
         self, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
     ) -> Checked:
         """Check a batch again that may be a duplicate of one that is only in the log. Raises
-        CorruptRecordError and OSError."""
+        CorruptRecordError and KafkaStorageError."""
         return check(self, batch, origin, transaction_version, guard)
 
     def not_appended(self, checked: Checked) -> AppendInfo:

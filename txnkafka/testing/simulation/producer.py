@@ -50,7 +50,7 @@ class Producer(Client):
         self.sequences: dict[TopicPartition, int] = {}
         self.start_sequence = 0
         self.may_repeat = False  # see Send
-        self._kept = {topic.name for topic in topics if not topic.is_deletable}
+        self._kept = {topic.name for topic in topics if not (topic.is_deletable or topic.loses_old)}
         self._partitions = [
             TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)
         ]

@@ -250,7 +250,7 @@ class TransactionalProducer(Producer):
         batches = {batch.partition: batch.content for batch in outgoing}
         produce = ProduceRequest(batches, self.transactional_id, version=self.version)
         identity = self.transactional_id, self.producer_id, self.producer_epoch
-        request = Request("Produce and EndTxn", commit_at_once(produce, identity))
+        request = Request("Produce and EndTxn", commit_at_once(produce, identity), can_be_late=False)
         self._note_commit(transaction)
         (ended,) = yield [request]
         if ended is None:

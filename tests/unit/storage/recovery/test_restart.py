@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 
 import pytest
@@ -11,12 +12,14 @@ from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened
 from tests.unit.storage.reads import read
 from txnkafka._core.encode import encode_batch
 from txnkafka._core.scan import scan
-from txnkafka.errors import OutOfOrderSequenceError
+from txnkafka.errors import KafkaStorageError, OutOfOrderSequenceError
 from txnkafka.storage.formats.checkpoint import EpochEntry
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import delete_old_segments, truncate_to
 from txnkafka.storage.recovery.log_loader import Start, open_log
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
 
 
 def busy() -> PartitionLog:
@@ -66,6 +69,23 @@ def test_retries_of_the_last_five_batches_are_known(restart: str, distance: int)
         assert info.is_duplicate
         assert info.first_offset == info.last_offset == 8 - distance
     assert log.log_end_offset == 8
+
+
+def test_a_retry_that_cannot_be_looked_for_is_refused_for_now() -> None:
+    """The batches before the last one are in the log only, and the disk does not give them. The client sends
+    the batch again; the log is not fenced."""
+    plan = FaultPlan()
+    log = opened(FaultyFiles(MemoryFiles(), plan))
+    for sequence in range(8):
+        append(log, producer_id=7, sequence=sequence)
+    log.flush()
+    log = restarted(log)
+    plan.__init__(1, errno.EIO, "read_into")  # type: ignore[misc]
+    with pytest.raises(KafkaStorageError, match=r"t-0: older batches of producer 7 cannot be read: .*error"):
+        append(log, producer_id=7, sequence=5)
+    assert (log.log_end_offset, log.fenced, len(plan.failed)) == (8, None, 1)
+    assert append(log, producer_id=7, sequence=5).is_duplicate
+    assert append(log, producer_id=7, sequence=8).first_offset == 8
 
 
 @pytest.mark.parametrize("restart", [False, True])
