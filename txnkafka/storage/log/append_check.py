@@ -89,9 +89,8 @@ def check(
         try:
             search_older_batches(log.segments, log.producers, batch.producer_id, checked.search_below)
         except OSError as error:
-            raise KafkaStorageError(
-                f"{log.topic_partition}: older batches of producer {batch.producer_id} cannot be read: {error}"
-            ) from error
+            where = f"{log.topic_partition}: older batches of producer {batch.producer_id}"
+            raise KafkaStorageError(f"{where} cannot be read: {error}") from error
         checked = check_producer(
             log.producers, batch, origin, transaction_version, pending, verified=verified
         )

@@ -83,7 +83,7 @@ class FoundLog:
         for name, file in parsed.items():
             if file.kind == "log":
                 segment = self._found(file.base_offset, entries[name])
-                if not {file_name(file.base_offset, kind) for kind in SPARSE} <= entries.keys():
+                if _lacks_an_index(file.base_offset, entries):
                     self.lack_an_index.add(segment)
                 self.segments.append(segment)
             elif file.kind != "snapshot" and file.base_offset not in bases:
@@ -130,3 +130,12 @@ class FoundLog:
         """Close all files."""
         for segment in self.segments:
             segment.close()
+
+
+def _lacks_an_index(base_offset: int, entries: dict[str, DirectoryEntry]) -> bool:
+    """Whether an index file is missing, or there are bytes of log and none of a time index: that is right
+    only where the records have no times, and Apache Kafka believes it."""
+    index, time_index = (entries.get(file_name(base_offset, kind)) for kind in SPARSE)
+    if index is None or time_index is None:
+        return True
+    return not time_index.size and entries[file_name(base_offset, "log")].size > 0

@@ -88,6 +88,22 @@ def test_missing_files_below_the_recovery_point_are_rebuilt(ending: str) -> None
     assert all(name.removesuffix(ending) in told for name in found)
 
 
+def test_an_emptied_time_index_below_the_recovery_point_is_rebuilt() -> None:
+    """Also of a segment that nobody looks into: Apache Kafka, which may open the log next, believes it."""
+    log = closed_log()
+    before = content(log.files)
+    found = [name for name in names(log, ".timeindex") if before[name]]
+    assert len(found) >= 2
+    for name in found:
+        put(log, name, b"")
+    opened_again = again(log, Start(clean_shutdown=True, recovery_point=log.log_end_offset))
+    opened_again.log.close()
+    after = content(log.files)
+    assert {name: after.get(name) for name in found} == {name: before[name] for name in found}
+    told = " ".join(map(str, opened_again.repairs))
+    assert all(name.removesuffix(".timeindex") in told for name in found)
+
+
 @pytest.mark.parametrize("kept", [0, 1, 2])
 def test_epochs_that_the_checkpoint_lacks_are_taken_from_what_is_recovered(kept: int) -> None:
     """An older version of the file may remain after a power cut."""
