@@ -123,7 +123,7 @@ class SimulatedNode:
         broker = self.broker
         if broker is None:
             return
-        self._finish_all(broker)
+        self.finish()
         self._down()
         try:
             broker.close()
@@ -132,13 +132,18 @@ class SimulatedNode:
                 raise
         self._lose(self.files, is_power_cut=False)
 
-    def _finish_all(self, broker: Broker) -> None:
+    def finish(self) -> None:
         """Let what is under way come to its end, and then everything that follows from it."""
-        if self._flush is not None:
-            flush, failed = self._flush
+        broker = self.broker
+        if broker is None:
+            return
+        running, self._flush = self._flush, None
+        if running is not None:
+            flush, failed = running
             broker.finish_flush(flush, flush.run() if failed is None else failed, now_ms=self.now_ms())
-        if self._work is not None:
-            work, was_run, error = self._work
+        working, self._work = self._work, None
+        if working is not None:
+            work, was_run, error = working
             broker.finish_work(work, error if was_run else error_of(work), now_ms=self.now_ms())
         settle(broker, self.now_ms())
 

@@ -108,6 +108,7 @@ def checked_end(
     broker = node.broker
     if broker is None:
         return ["unavailable: the node is down in the end"]
+    node.finish()  # what keeps ids and members alive goes on to the end
     found = [f"stuck: {each.name} has not ended" for each in producers if not each.is_over]
     found += _open_transactions(broker)
     found += [
