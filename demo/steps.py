@@ -86,7 +86,8 @@ def run(*arguments: str, columns: int, is_coloured: bool) -> str:
         printed = b"".join(iter(partial(read, ours), b"")).decode().replace("\r\n", "\n")
     os.close(ours)
     if process.returncode > 1 or not printed:
-        raise SystemExit(f"txnkafka {' '.join(arguments)} failed:\n{printed}")
+        said = printed or "it printed nothing"
+        raise SystemExit(f"txnkafka {' '.join(arguments)} failed, status {process.returncode}:\n{said}")
     return printed.rstrip("\n")
 
 
