@@ -180,7 +180,7 @@ def _one_record(sizes: Sizes, name: str, client: Callable[[], Client], count: in
 def _concurrent(sizes: Sizes) -> Contest:
     def sides() -> Sequence[Side | Missing]:
         client = partial(ConfluentClients, CONCURRENT)
-        servers = [Txnkafka(), Kafka()]
+        servers = [Txnkafka(), Txnkafka("page_cache", name=PAGE_CACHE), Kafka(), kfake()]
         return [_transacting(server, client, CONCURRENT, sizes.concurrent, sizes) for server in servers]
 
     return Contest(
@@ -188,7 +188,11 @@ def _concurrent(sizes: Sizes) -> Contest:
         "transactions",
         lambda: sizes.concurrent,
         sides,
-        [Comparison("txnkafka", "kafka", CONCURRENT_GOAL, by_wall=True), Comparison("txnkafka", "kafka")],
+        [
+            Comparison("txnkafka", "kafka", CONCURRENT_GOAL, by_wall=True),
+            Comparison("txnkafka", "kafka"),
+            Comparison("txnkafka", "kfake", by_wall=True),
+        ],
         sizes.rounds,
         TRANSACTIONS_NOTE,
     )

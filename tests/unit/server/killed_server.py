@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.unit.server.serving import serve_command
+from tests.unit.server.serving import EVENT_LOOPS, serve_command
 
 __all__ = ["KilledServer"]
 
@@ -94,7 +94,8 @@ class KilledServer:
 
     def _launch(self) -> None:
         durability = self._rng.choice(DURABILITIES)  # both are the same to whoever is killed
-        command = serve_command(self._data, self._port, "--durability", durability, *self._options)
+        options = ["--durability", durability, *self._options]
+        command = serve_command(self._data, self._port, *options, event_loop=self._rng.choice(EVENT_LOOPS))
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._errors)
 
     def _is_listening(self, seconds: float) -> bool:

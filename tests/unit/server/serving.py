@@ -1,4 +1,4 @@
-"""``txnkafka serve`` as a process of its own."""
+"""``txnkafka serve`` as a process of its own, on asyncio's event loop or on uvloop's."""
 
 from __future__ import annotations
 
@@ -7,14 +7,23 @@ import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Final, Literal, Self
 
-__all__ = ["Serving", "serve_command"]
+__all__ = ["EVENT_LOOPS", "EventLoop", "Serving", "serve_command"]
+
+EventLoop = Literal["asyncio", "uvloop"]
+WITHOUT_UVLOOP: Final = "import sys; sys.modules['uvloop'] = None; import txnkafka.cli.program as p; p.main()"
+# without the extra `server`, uvloop is not installed; here it is, and the server uses it
+_PROGRAMS: Final[dict[EventLoop, list[str]]] = {
+    "asyncio": ["-c", WITHOUT_UVLOOP],
+    "uvloop": ["-m", "txnkafka"],
+}
+EVENT_LOOPS: Final = tuple(_PROGRAMS)
 
 
-def serve_command(data: Path, port: int, *options: str) -> list[str]:
+def serve_command(data: Path, port: int, *options: str, event_loop: EventLoop = "asyncio") -> list[str]:
     """The command line of a broker on a data directory; ``__transaction_state`` has two partitions."""
-    program = [sys.executable, "-m", "txnkafka", "serve"]
+    program = [sys.executable, *_PROGRAMS[event_loop], "serve"]
     address = ["--data", str(data), "--listen", f"127.0.0.1:{port}"]
     return [*program, *address, "--config", "transaction.state.log.num.partitions=2", *options]
 
@@ -22,11 +31,10 @@ def serve_command(data: Path, port: int, *options: str) -> list[str]:
 class Serving:
     """A broker on a data directory, ready for clients at ``address``."""
 
-    def __init__(self, data: Path, *options: str, port: int = 0) -> None:
+    def __init__(self, data: Path, *options: str, port: int = 0, event_loop: EventLoop = "asyncio") -> None:
         self._log = (data.parent / f"{data.name}.log").open("a+")
-        self._process = subprocess.Popen(
-            serve_command(data, port, *options), stdout=subprocess.PIPE, stderr=self._log, text=True
-        )
+        command = serve_command(data, port, *options, event_loop=event_loop)
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line.startswith("listening on 127.0.0.1:"):

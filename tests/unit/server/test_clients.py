@@ -19,7 +19,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.unit.server.serving import Serving
+from tests.unit.server.serving import EVENT_LOOPS, Serving
 from txnkafka.wire.messages import APIS, RequestHeader, write_request
 from txnkafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 
@@ -27,10 +27,10 @@ QUIET: dict[str, Any] = {"log_level": 0}
 WAIT = 15.0
 
 
-@pytest.fixture(scope="module")
-def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+@pytest.fixture(scope="module", params=EVENT_LOOPS)
+def broker(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
     path = tmp_path_factory.mktemp("serve") / "data"
-    with Serving(path, "--create-topic", "shared:2") as serving:
+    with Serving(path, "--create-topic", "shared:2", event_loop=request.param) as serving:
         yield serving
         assert serving.stop() == 0
         assert "error" not in serving.log()

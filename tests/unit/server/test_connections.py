@@ -1,20 +1,23 @@
-"""Connections of a server in this process: what fails, what is idle, and how many there may be."""
+"""Connections of a server in this process, on both event loops: what fails, what is idle, and how many there
+may be."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.topics import Topics
 from txnkafka.env import SystemClock
 from txnkafka.error_codes import ErrorCode
-from txnkafka.server.tcp import Server
+from txnkafka.server.tcp import Server, _new_event_loop
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
 from txnkafka.wire.messages.create_topics import CreatableTopic
@@ -24,6 +27,15 @@ from txnkafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffset
 BY_NAME = {api.name: api for api in APIS.values()}
 UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
 WAIT = 10.0
+
+
+@pytest.fixture(autouse=True, params=EVENT_LOOPS)
+def event_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    if request.param == "asyncio":
+        monkeypatch.setitem(sys.modules, "uvloop", None)
+    loop = _new_event_loop()
+    assert type(loop).__module__.startswith(request.param)
+    loop.close()
 
 
 class Client:
@@ -79,7 +91,8 @@ def serve(scenario: Scenario, **configs: Any) -> None:
             server.stop()
             await asyncio.wait_for(serving, WAIT)
 
-    asyncio.run(run())
+    with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+        runner.run(run())
     broker.close()
 
 
@@ -236,7 +249,7 @@ class Answered:
 
 
 def test_a_flush_waits_for_other_connections_only_while_they_are_busy() -> None:
-    loop, clock = asyncio.new_event_loop(), SystemClock()
+    loop, clock = _new_event_loop(), SystemClock()
     broker = open_broker(MemoryFiles(), "/data", now_ms=clock.now_ms())
     server = Server(broker, clock, loop)
     server.host.close()
