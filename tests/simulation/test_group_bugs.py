@@ -39,6 +39,11 @@ def test_an_ordinary_run_finds_nothing() -> None:
         assert report.counts[name] > 10
 
 
+def test_a_partition_without_records_has_been_read_to_its_end() -> None:
+    nobody_writes = replace(ORDINARY_GROUPS, producers=0, plain_producers=0, copiers=0)
+    assert simulate(1, 6_000, nobody_writes).findings == []
+
+
 def unfenced(refusal: Any) -> Callable[..., Any]:
     """A commit with a transaction is taken from everybody, as before KIP-447."""
 
