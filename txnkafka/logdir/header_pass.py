@@ -121,7 +121,7 @@ def header_pass(
             if resumed is not None and position == resumed.position:
                 check_follows(segment, index, next_offset)
             expected = max(next_offset, segment.base_offset)
-            misplaced = misplaced_batches(index, expected, limit)
+            misplaced = misplaced_batches(index, expected, limit, segment.is_intact)
             headers = SegmentHeaders(segment, index, misplaced, expected, limit, hole)
             has_gaps = has_gaps or index.has_gaps(expected)
             _feed_part(headers, scan, mark, has_gaps=has_gaps)

@@ -113,7 +113,7 @@ def _whole_batches(segment: SegmentReader, begin: HeaderPoint | None, *, check_c
     for number, index in enumerate(divided(_accepted(segment, position, check_crc=check_crc))):
         if begin is not None and number == 0:
             check_follows(segment, index, end_offset)
-        end = decide_end(index, end_offset, rule=BROKER)
+        end = decide_end(index, end_offset, rule=BROKER, is_intact=segment.is_intact)
         end_offset = end.next_offset
         if end.behind:
             misplaced = None

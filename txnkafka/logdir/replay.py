@@ -98,7 +98,7 @@ def _headers(segment: SegmentReader) -> Iterator[tuple[int, int, int, int]]:
     """Yield last offset, producer id, attributes and control type of each batch that is not misplaced."""
     next_offset = segment.base_offset
     for index in segment.indexes():
-        misplaced = set(misplaced_batches(index, next_offset))
+        misplaced = set(misplaced_batches(index, next_offset, is_intact=segment.is_intact))
         columns = zip(index.last_offset, index.producer_id, index.attributes, index.control_type, strict=True)
         for i, header in enumerate(columns):
             if i not in misplaced:

@@ -159,7 +159,7 @@ def _waiting(scan: TransactionScan, end_offset: int) -> bool:
 
 def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
     index = headers.index
-    reason = "the batch's offsets do not fit between those of its neighbours: its base offset is damaged"
+    reason = "the batch's offsets do not fit between those of its neighbours: they are damaged"
     found = [
         DamagedBatch(index.position[i], index.size[i], headers.end_before(i), headers.begin_after(i), reason)
         for i in headers.misplaced

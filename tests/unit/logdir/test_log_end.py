@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir.verify.report import verify_partition
 
 SEGMENTS = {0: [batch(0), batch(2)], 4: [batch(4), batch(6)]}
 
@@ -180,3 +181,24 @@ def test_a_batch_from_behind_the_wanted_offsets_does_not_come_in_by_a_wrong_one(
     assert [record.offset for record in view.records()] == [0, 1, 2]
     with pytest.raises(CorruptRecordError, match="do not fit between those of its neighbours"):
         list(view.records(isolation_level="read_uncommitted"))
+
+
+@pytest.mark.parametrize("io", ["mmap", "pread"])
+@pytest.mark.parametrize("delta", [3, 258, 0x40000002])
+@pytest.mark.parametrize("bases", [[0], [0, 9]])
+def test_a_damaged_last_offset_does_not_take_the_batches_behind_it(
+    tmp_path: Path, io: str, delta: int, bases: list[int]
+) -> None:
+    """The CRC covers the last offset, so of two batches that overlap, the one with the wrong CRC is damaged."""
+    batches = [batch(base, 3) for base in range(0, 30, 3)]
+    batches[2] = batches[2][:23] + delta.to_bytes(4, "big") + batches[2][27:]
+    ends = [*bases[1:], 30]
+    segments = {base: batches[base // 3 : end // 3] for base, end in zip(bases, ends, strict=True)}
+    view = partition(tmp_path, segments, io=io)
+    assert (view.log_end_offset, codes(view)) == (30, [])
+    read = [record.offset for record in view.records(on_corrupt="skip")]
+    assert read == [offset for offset in range(30) if not 6 <= offset < 9]
+    with pytest.raises(CorruptRecordError):
+        list(view.records())
+    errors = [each for each in verify_partition(view) if each.severity == "error"]
+    assert [(each.code, each.position) for each in errors] == [("corrupt-batch", 2 * len(batches[0]))]

@@ -135,7 +135,7 @@ def check_topic_ids(sources: list[PartitionSource], findings: Findings) -> None:
 
 def check_names(source: PartitionSource, files: PartitionFiles, findings: Findings) -> None:
     """Check the names in a partition directory."""
-    _missing_indexes(files, findings)
+    _missing_indexes(files, findings, being_written=source.being_written)
     if source.only_base_offset is not None:
         return
     entries = source.file_system.list(source.path)
@@ -157,14 +157,16 @@ def check_names(source: PartitionSource, files: PartitionFiles, findings: Findin
         findings.add("missing-partition-metadata", _join(source, PARTITION_METADATA), "the file is missing")
 
 
-def _missing_indexes(files: PartitionFiles, findings: Findings) -> None:
+def _missing_indexes(files: PartitionFiles, findings: Findings, *, being_written: bool) -> None:
+    # a broker that runs may have those of the newest segment in its memory
+    segments = files.segments[:-1] if being_written else files.segments
     for kind, code in (("index", "missing-index"), ("timeindex", "missing-timeindex")):
-        without = [segment for segment in files.segments if kind not in segment.files]
+        without = [segment for segment in segments if kind not in segment.files]
         if without:
             path = f"{without[0].path.removesuffix('.log')}.{kind}"
-            segments = counted(len(files.segments), "segment")
+            total = counted(len(files.segments), "segment")
             first = ", this is the first" if len(without) > 1 else ""
-            text = f"missing for {len(without):,} of {segments}{first}"
+            text = f"missing for {len(without):,} of {total}{first}"
             findings.add(code, path, text)
 
 

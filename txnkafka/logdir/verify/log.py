@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
 from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.logdir.cleaning import Cleaning
 from txnkafka.logdir.log_end import tail_finding
@@ -72,7 +73,10 @@ class LogCheck:
         self._snapshots = files.snapshots if source.only_base_offset is None else {}
         first = self.segments[0].base_offset if self.segments else 0
         self.order = OffsetOrder(findings, first, source.log_start_offset or 0)
-        self.producers = ProducerCheck(findings, self.order, source.file_system, self._snapshots)
+        self.producers = ProducerCheck(
+            findings, self.order, source.file_system, self._snapshots,
+            counts_sequences=source.topic_partition.topic != CONSUMER_OFFSETS_TOPIC,
+        )  # fmt: skip
         self._records = RecordCheck(findings, decode_all=level == "records")
         self._cleaning = Cleaning(self.segments)
         self._cut_found = False
@@ -149,7 +153,12 @@ class LogCheck:
         if self.end_offset - 1 - segment.base_offset > LARGEST_RELATIVE_OFFSET:
             text = f"offset {self.end_offset - 1} is more than 2^31 above the segment's base offset"
             self._findings.add("offset-overflow", segment.path, text)
-        self.producers.end_segment(believed=not self.recovered(i), damaged=damaged or self.damaged_end)
+        self.producers.end_segment(
+            believed=not self.recovered(i),
+            damaged=damaged or self.damaged_end,
+            # a broker that runs may have the entries of the newest segment in its memory
+            written=not (self.source.being_written and i == len(self.segments) - 1),
+        )
 
     def _windows(self, i: int, segment: SegmentReader) -> Iterator[tuple[int, memoryview, BatchIndex]]:
         """Yield all windows of a segment, skipping damage when the ``.index`` points behind it."""

@@ -68,7 +68,7 @@ class OffsetOrder:
         """Check the next batches; returns the numbers of the batches that all other checks must leave out."""
         if not len(index):
             return corrupt
-        wrong = self._misplaced(index)
+        wrong = self._misplaced(index, corrupt)
         excluded = sorted({*corrupt, *wrong})
         sound = [i for i in range(len(index)) if i not in set(excluded)] if excluded else range(len(index))
         if sound:
@@ -78,14 +78,18 @@ class OffsetOrder:
             self.next_offset = self._last.last_offset + 1
         return excluded
 
-    def _misplaced(self, index: BatchIndex) -> list[int]:
+    def _misplaced(self, index: BatchIndex, corrupt: list[int]) -> list[int]:
         last_offset = index.last_offset[len(index) - 1]
         if index.disorder(self.next_offset) == len(index) and last_offset < self._next_base:
             return []
         repeated = repeated_batches(index, self._last)
         if index.base_offset[0] < self.next_offset and self._last is not None and 0 not in repeated:
             self._blame_last(index)
-        misplaced = set(misplaced_batches(index, self.next_offset, self._next_base)) - repeated
+        damaged = set(corrupt)
+        found = misplaced_batches(
+            index, self.next_offset, self._next_base, lambda _, number: number not in damaged
+        )
+        misplaced = set(found) - repeated - damaged
         for i in sorted(misplaced):
             self._report_misplaced(index[i])
         for i in sorted(repeated):

@@ -39,11 +39,19 @@ class _SegmentTransactions(NamedTuple):
 
 
 class ProducerCheck:
-    """Follows the producers of one partition. ``snapshots`` are paths by offset."""
+    """Follows the producers of one partition. ``snapshots`` are paths by offset. ``counts_sequences`` is False
+    where each batch begins at sequence 0, as those do that the group coordinator appends."""
 
     def __init__(
-        self, findings: Findings, order: OffsetOrder, file_system: FileSystem, snapshots: dict[int, str]
+        self,
+        findings: Findings,
+        order: OffsetOrder,
+        file_system: FileSystem,
+        snapshots: dict[int, str],
+        *,
+        counts_sequences: bool = True,
     ) -> None:
+        self._counts_sequences = counts_sequences
         self._findings = findings
         self._file_system = file_system
         self._order = order
@@ -133,26 +141,30 @@ class ProducerCheck:
 
     def _anomaly(self, code: str, header: BatchHeader, text: str) -> None:
         assert self._segment is not None
+        restarts = code == "sequence_back" and header.base_sequence == 0
+        if restarts and not self._counts_sequences:
+            return
         # an idempotent producer whose state expired may begin again at 0 with the same epoch
-        severity = "note" if code == "sequence_back" and header.base_sequence == 0 else None
+        severity = "note" if restarts else None
         self._findings.add(
             code.replace("_", "-"), self._segment.path, text, position=header.position, severity=severity
         )
 
-    def end_segment(self, *, believed: bool, damaged: bool) -> None:
+    def end_segment(self, *, believed: bool, damaged: bool, written: bool) -> None:
         """Compare the segment's ``.txnindex``. ``believed``: the broker would use the file without a
-        check."""
+        check. ``written``: all entries should be in the file."""
         segment = self._segment
         assert segment is not None
         path = segment.files.get("txnindex")
         if path is None:
-            self._missing_txn_index(segment.path.removesuffix(".log") + ".txnindex", believed=believed)
+            if written:
+                self._missing_txn_index(segment.path.removesuffix(".log") + ".txnindex", believed=believed)
             return
         data = read_beside(segment, "txnindex", TXN_INDEX_LIMIT, self._findings)
         if data is None:
             return
         problems: list[TxnIndexProblem] = []
-        missing = dict(self._ended.aborted)
+        missing = dict(self._ended.aborted) if written else {}
         for _, entry in iter_txn_index(data, segment.base_offset, problems):
             missing.pop((entry.producer_id, entry.last_offset), None)
         for problem in problems:

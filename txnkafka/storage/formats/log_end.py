@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from txnkafka._core.scan import BatchIndex
 from txnkafka.record.crc import first_invalid_crc
-from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
+from txnkafka.storage.formats.order import NO_LIMIT, IsIntact, all_intact, misplaced_batches
 
 __all__ = ["BROKER", "OWNER", "End", "EndRule", "decide_end", "fault_of", "first_bad", "first_unsettled"]
 
@@ -77,10 +77,17 @@ class End(NamedTuple):
     behind: int
 
 
-def decide_end(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT, *, rule: EndRule) -> End:
+def decide_end(
+    index: BatchIndex,
+    next_offset: int,
+    limit: int = NO_LIMIT,
+    *,
+    rule: EndRule,
+    is_intact: IsIntact = all_intact,
+) -> End:
     """Find where the log ends by the offsets of batches that are sound otherwise. The log before them ends at
     ``next_offset``, the rest behind them begins at ``limit``. A repeated batch is no damage."""
-    misplaced = misplaced_batches(index, next_offset, limit)
+    misplaced = misplaced_batches(index, next_offset, limit, is_intact)
     count = misplaced[0] if misplaced and rule.at_disorder else len(index)
     left_out = set(misplaced)
     placed = (number for number in range(count - 1, -1, -1) if number not in left_out)

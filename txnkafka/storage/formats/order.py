@@ -2,21 +2,33 @@
 
 A batch's base offset is not covered by its CRC, so a flipped bit there moves the batch to other offsets
 without any other sign. Offsets may have gaps (compaction) but never decrease, and end below the next segment.
-Where they decrease, the damaged batch is the one whose removal leaves a gap that it would have filled: the
-previous one if there is room for it, else the current one. An exact repetition of the batch before it is not
+Where they decrease, the damaged batch is the previous one if its CRC is wrong, which covers its last offset;
+else it is the one whose removal leaves a gap that it would have filled: the previous one if there is room for
+it, else the current one. An exact repetition of the batch before it is not
 damage: Kafka's own recovery accepts it and consumers drop it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from txnkafka._core.scan import BatchHeader, BatchIndex
 
-__all__ = ["NO_LIMIT", "misplaced_batches", "repeated_batches"]
+__all__ = ["NO_LIMIT", "IsIntact", "all_intact", "misplaced_batches", "repeated_batches"]
 
 NO_LIMIT = (1 << 63) - 1
+IsIntact = Callable[[BatchIndex, int], bool]
+"""Whether the CRC of a batch of an index is right; asked for batches that contradict the one behind them."""
 
 
-def misplaced_batches(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT) -> list[int]:
+def all_intact(index: BatchIndex, i: int) -> bool:
+    """Where the CRCs of all batches were checked before."""
+    return True
+
+
+def misplaced_batches(
+    index: BatchIndex, next_offset: int, limit: int = NO_LIMIT, is_intact: IsIntact = all_intact
+) -> list[int]:
     """Return the numbers of the batches whose offsets cannot be right. ``next_offset`` is the end offset of
     the log before ``index``, ``limit`` the base offset of the batches after it.
     """
@@ -29,6 +41,9 @@ def misplaced_batches(index: BatchIndex, next_offset: int, limit: int = NO_LIMIT
     for i, (base_offset, last_offset) in enumerate(zip(index.base_offset, index.last_offset, strict=True)):
         if kept and identities[kept[-1]] == identities[i]:
             continue
+        while base_offset < ends[-1] and kept and not is_intact(index, kept[-1]):
+            found.append(kept.pop())
+            ends.pop()
         if base_offset < ends[-1] and kept and base_offset - ends[-2] >= _length(index, kept[-1]):
             found.append(kept.pop())
             ends.pop()

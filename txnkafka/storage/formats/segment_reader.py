@@ -19,6 +19,7 @@ from txnkafka.bounds import MAX_BATCH_BYTES, MAX_INDEXED_BATCHES
 from txnkafka.env import FileSystem, MappedBytes, ReadableFile
 from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.record.batch_header import BATCH_LENGTH, LOG_OVERHEAD, MIN_FRAME
+from txnkafka.record.crc import first_invalid_crc
 
 __all__ = ["MAX_OPEN_SEGMENTS", "LogFileReader", "SegmentReader", "divided"]
 
@@ -111,6 +112,16 @@ class LogFileReader:
             self._file.close()
         self._file = self._mapping = None
         self._buffer = bytearray()
+
+    def is_intact(self, index: BatchIndex, i: int) -> bool:
+        """Whether the CRC of batch number ``i`` of an index of this file is right. Reads the batch."""
+        position = index.position[i]
+        while True:
+            data = self.read(position, index.size[i])
+            batch = scan(data, position=position)
+            intact = len(batch) == 1 and first_invalid_crc(data, batch, position=position) == 1
+            if self.settled():
+                return intact
 
     def windows(
         self, start: int = 0, end: int | None = None, *, examine: Examine | None = None

@@ -27,6 +27,15 @@ def directory(tmp_path: Path) -> LogDirectory:
 # Legal differences
 
 
+def test_the_group_coordinator_begins_each_batch_at_sequence_0(directory: LogDirectory) -> None:
+    """Apache Kafka writes the offsets of TxnOffsetCommit so."""
+    directory.segments = {0: [transactional(0, 7, 0), transactional(2, 7, 0), commit(4, 7)]}
+    directory.write()
+    assert [code for _, code, *_ in rows(found(directory))] == ["sequence-back"]
+    directory.partition.rename(directory.root / "__consumer_offsets-0")
+    assert [row for row in rows(found(directory)) if row[1] == "sequence-back"] == []
+
+
 def test_deleted_beginnings_are_remembered_by_snapshots_only(directory: LogDirectory) -> None:
     directory.segments[8] = [abort(8, 7), transactional(9, 8, 2), commit(11, 8)]
     directory.write()

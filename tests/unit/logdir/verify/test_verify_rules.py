@@ -114,6 +114,9 @@ def test_a_directory_that_a_broker_writes(directory: LogDirectory) -> None:
     directory.file(20, "snapshot").write_bytes(write_snapshot([]))
     with directory.file(8).open("ab") as log:
         log.write(data(15)[:70])
+    assert directory.file(8, "txnindex").exists()
+    for kind in ("index", "timeindex", "txnindex"):  # of the newest segment, in the memory of the broker
+        directory.file(8, kind).unlink()
     lock = directory.root / ".lock"
     lock.write_bytes(b"")
     with subprocess.Popen([sys.executable, "-c", BROKER, lock], stdin=-1, stdout=-1) as broker:

@@ -29,6 +29,12 @@ def test_the_batch_whose_removal_restores_the_order(
     assert misplaced_batches(scan(b"".join(batch(offset) for offset in offsets)), start) == misplaced
 
 
+def test_of_two_batches_that_overlap_the_one_with_the_wrong_crc_is_damaged() -> None:
+    index = scan(b"".join(batch(offset) for offset in [0, 2, 3, 5, 7]))
+    assert misplaced_batches(index, 0) == [2]
+    assert misplaced_batches(index, 0, is_intact=lambda _, number: number != 1) == [1]
+
+
 def test_a_batch_that_repeats_the_one_before() -> None:
     index = scan(batch(0) + batch(0) + batch(0, 1) + batch(2) + batch(2) + batch(2))
     assert repeated_batches(index) == {1, 4, 5}
