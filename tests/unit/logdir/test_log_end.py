@@ -189,7 +189,7 @@ def test_a_batch_from_behind_the_wanted_offsets_does_not_come_in_by_a_wrong_one(
 def test_a_damaged_last_offset_does_not_take_the_batches_behind_it(
     tmp_path: Path, io: str, delta: int, bases: list[int]
 ) -> None:
-    """The CRC covers the last offset, so of two batches that overlap, the one with the wrong CRC is damaged."""
+    """The CRC covers the last offset: of two batches that overlap, the one with the wrong CRC is damaged."""
     batches = [batch(base, 3) for base in range(0, 30, 3)]
     batches[2] = batches[2][:23] + delta.to_bytes(4, "big") + batches[2][27:]
     ends = [*bases[1:], 30]

@@ -39,8 +39,8 @@ class _SegmentTransactions(NamedTuple):
 
 
 class ProducerCheck:
-    """Follows the producers of one partition. ``snapshots`` are paths by offset. ``counts_sequences`` is False
-    where each batch begins at sequence 0, as those do that the group coordinator appends."""
+    """Follows the producers of one partition. ``snapshots`` are paths by offset. ``counts_sequences`` is
+    False where each batch begins at sequence 0, as those of the group coordinator do."""
 
     def __init__(
         self,

@@ -138,5 +138,5 @@ class GroupMembers:
                 for topic in topics:
                     for number in range(topic.partitions):
                         partition = TopicPartition(topic.name, number)
-                        at = max(each.reader.read.get(partition, 0) for each in members)  # 0: nothing has come yet
+                        at = max(each.reader.read.get(partition, 0) for each in members)  # 0: nothing yet
                         yield group_id, partition, at
