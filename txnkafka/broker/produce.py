@@ -2,7 +2,8 @@
 
 The batches of a transaction that its partition does not know yet wait for the coordinator: it adds the
 partition (Produce 12 and later), or says whether the client has added it (KIP-890). The batch is appended as
-soon as the coordinator's record is, so that both share a flush; it is acknowledged when both are durable.
+soon as the coordinator's record is, so that both share a flush; it is acknowledged when both are durable. So
+are the batches behind it, and a retry of it, although they find the transaction open.
 
 Source: ``ReplicaManager.handleProduceAppend``, ``AddPartitionsToTxnManager``; kafka-protocol 2.4 and 2.8.
 """
@@ -16,6 +17,7 @@ from txnkafka.broker.durability import error_code
 from txnkafka.broker.requests import ProduceResult
 from txnkafka.broker.unknown_transactions import abort_if_unknown
 from txnkafka.coordinator.old_clients import error_for
+from txnkafka.coordinator.open_transactions import has_joined
 from txnkafka.coordinator.txn_events import AddPartitions, Answer, VerifyPartitions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, ProduceError
@@ -160,19 +162,28 @@ class _Batch:
 
     def is_unknown(self) -> bool:
         """Whether the coordinator is to be asked before the append; not where the transaction is open
-        already, nor where the batch is refused here."""
-        log, request = self.log, self.state.request
+        already and will be ended by it, nor where the batch is refused here."""
+        is_implicit_add = self.state.request.is_implicit_add
         try:
-            guard = log.verification.maybe_start(
-                log.producers, self.producer_id, self.producer_epoch, self.sequence,
-                supports_epoch_bump=request.is_implicit_add, now_ms=self.state.now_ms,
-            )  # fmt: skip
+            guard = self._start_verification()
         except KafkaError as error:
             self.refuse(error_code(error), str(error))
             return False
-        if guard == NO_GUARD:
-            return False
-        return request.is_implicit_add or log.config.transaction_partition_verification_enable
+        if guard == NO_GUARD:  # open, perhaps beside a record in flight, or until its marker comes
+            return is_implicit_add and not self._has_joined()
+        return is_implicit_add or self.log.config.transaction_partition_verification_enable
+
+    def _start_verification(self) -> int:
+        log, state = self.log, self.state
+        return log.verification.maybe_start(
+            log.producers, self.producer_id, self.producer_epoch, self.sequence,
+            supports_epoch_bump=state.request.is_implicit_add, now_ms=state.now_ms,
+        )  # fmt: skip
+
+    def _has_joined(self) -> bool:
+        state = self.state
+        owner = state.broker.transactions.coordinator.settled(state.request.transactional_id or "")
+        return has_joined(owner, self.partition, self.producer_id, self.producer_epoch)
 
     def append(self, guard: int) -> None:
         """Append, unless that was done or the batch is refused."""
@@ -203,7 +214,15 @@ class _Batch:
             self.refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return
         self.registered = registered
-        self.append(NO_GUARD if pending is None else pending.guard)
+        guard = NO_GUARD if pending is None else pending.guard
+        if pending is None and self.state.request.is_implicit_add:
+            # the transaction that was open when the request came may have got its marker
+            try:
+                guard = self._start_verification()
+            except KafkaError as error:
+                self.refuse(error_code(error), str(error))
+                return
+        self.append(guard)
 
     def decide(self, result: ProduceResult) -> None:
         """The answer; a later one does not count."""

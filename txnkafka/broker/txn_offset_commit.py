@@ -17,6 +17,7 @@ from txnkafka.broker.durability import error_code
 from txnkafka.broker.unknown_transactions import abort_if_unknown
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
 from txnkafka.coordinator.old_clients import error_for
+from txnkafka.coordinator.open_transactions import has_joined
 from txnkafka.coordinator.txn_events import AddPartitions, Answer, VerifyPartitions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.group_requests import Identity, Offsets
     from txnkafka.model import ProducerIdAndEpoch
+    from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["TxnOffsetCommit"]
 
@@ -51,45 +53,74 @@ class TxnOffsetCommit:
     is_append_begun: bool = False
 
     def run(self) -> None:
-        """Ask the transaction coordinator, if the transaction is not open in the partition."""
+        """Ask the transaction coordinator, unless the transaction is open in the partition and will be ended
+        by it."""
         partitions = self.broker.groups.coordinator.partitions
         here = partitions.of(self.identity.group_id)
         if isinstance(here, ErrorCode):
             self._refuse(here)
             return
-        partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, partitions.number_of(self.identity.group_id))
-        log = self.broker.logs.get(partition)
+        log = self.broker.logs.get(self._partition)
         if log is None:
             self._refuse(ErrorCode.NOT_COORDINATOR)
             return
-        is_implicit = self.version >= IMPLICIT_ADD
         try:
-            guard = log.verification.maybe_start(
-                log.producers, *self.producer, NO_SEQUENCE,
-                supports_epoch_bump=is_implicit, now_ms=self.broker.now_ms,
-            )  # fmt: skip
+            is_unknown = self._is_unknown(log)
         except KafkaError as error:
-            self._refuse(error_for("TxnOffsetCommit", self.version, error_code(error)))
+            self._refuse(self._code(error))
             return
-        is_verified = is_implicit or log.config.transaction_partition_verification_enable
-        if guard == NO_GUARD or not is_verified:
+        if is_unknown:
+            self._ask()
+        else:
             self.joined = ErrorCode.NONE
             self._append()
-            return
-        identity = self.transactional_id, *self.producer, frozenset((partition,))
+
+    @property
+    def _partition(self) -> TopicPartition:
+        number = self.broker.groups.coordinator.partitions.number_of(self.identity.group_id)
+        return TopicPartition(CONSUMER_OFFSETS_TOPIC, number)
+
+    @property
+    def _is_implicit_add(self) -> bool:
+        return self.version >= IMPLICIT_ADD
+
+    def _is_unknown(self, log: PartitionLog) -> bool:
+        if self._start_verification(log) != NO_GUARD:
+            return self._is_implicit_add or log.config.transaction_partition_verification_enable
+        # open, perhaps beside a record in flight, or until its marker comes
+        owner = self.broker.transactions.coordinator.settled(self.transactional_id)
+        return self._is_implicit_add and not has_joined(owner, log.topic_partition, *self.producer)
+
+    def _start_verification(self, log: PartitionLog) -> int:
+        return log.verification.maybe_start(
+            log.producers, *self.producer, NO_SEQUENCE,
+            supports_epoch_bump=self._is_implicit_add, now_ms=self.broker.now_ms,
+        )  # fmt: skip
+
+    def _ask(self) -> None:
+        identity = self.transactional_id, *self.producer, frozenset((self._partition,))
         coordinator = self.broker.transactions.coordinator
-        if is_implicit:
+        if self._is_implicit_add:
             event = AddPartitions(*identity, client_transaction_version=2)
             coordinator.handle(event, self._answered, self.broker.now_ms, on_append=self._append)
         else:
             coordinator.handle(VerifyPartitions(*identity), self._answered, self.broker.now_ms)
 
     def _append(self) -> None:
-        if not self.is_append_begun:
-            self.is_append_begun = True
-            self.broker.groups.coordinator.commit(
-                self.identity, self.offsets, self._durable, self.broker.now_ms, producer=self.producer
-            )
+        if self.is_append_begun:
+            return
+        self.is_append_begun = True
+        log = self.broker.logs.get(self._partition)
+        if log is not None and self._is_implicit_add:
+            # the transaction that was open when the request came may have got its marker
+            try:
+                self._start_verification(log)
+            except KafkaError as error:
+                self._durable(dict.fromkeys(self.offsets, self._code(error)))
+                return
+        self.broker.groups.coordinator.commit(
+            self.identity, self.offsets, self._durable, self.broker.now_ms, producer=self.producer
+        )
 
     def _durable(self, errors: dict[TopicPartition, ErrorCode]) -> None:
         self.appended = errors
@@ -104,9 +135,7 @@ class TxnOffsetCommit:
                 return
         elif self.is_append_begun:
             # the record that was to be durable with the offsets is not
-            partitions = self.broker.groups.coordinator.partitions
-            partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, partitions.number_of(self.identity.group_id))
-            abort_if_unknown(self.broker, partition, self.transactional_id, *self.producer)
+            abort_if_unknown(self.broker, self._partition, self.transactional_id, *self.producer)
         else:
             self.appended = {}
         self._answer()
@@ -118,6 +147,9 @@ class TxnOffsetCommit:
             self._refuse(self.joined)
         else:
             self.reply(self.appended)
+
+    def _code(self, error: KafkaError) -> ErrorCode:
+        return error_for("TxnOffsetCommit", self.version, error_code(error))
 
     def _refuse(self, error: ErrorCode) -> None:
         self.reply(dict.fromkeys(self.offsets, error))

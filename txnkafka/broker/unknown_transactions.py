@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
-from txnkafka.coordinator.open_transactions import is_next_of, will_end
+from txnkafka.coordinator.open_transactions import is_left_over, is_next_of, will_end
 from txnkafka.coordinator.txn_events import AddPartitions, Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_ID
@@ -56,8 +56,10 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
             owner = owners.get(entry.producer_id)
             if owner is not None and will_end(owner, partition, entry):
                 continue
+            is_old = entry.current_txn_first_offset < recovered_from
             is_next = owner is not None and is_next_of(owner, entry)
-            if not is_next and entry.current_txn_first_offset < recovered_from:
+            is_left = owner is not None and not is_next and is_left_over(owner, entry)
+            if is_old and not is_next and not is_left:
                 continue
             settling.left += 1
             if owner is None and not is_complete:
@@ -69,8 +71,8 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
                 settling.done(ErrorCode.NOT_COORDINATOR)
                 continue
             abort = partial(_abort_unknown, transactions, partition, entry, settling.done)
-            if owner is None:
-                abort(Answer(ErrorCode.INVALID_PRODUCER_ID_MAPPING))
+            if owner is None or (is_left and is_old):  # it might be committed with the next one
+                abort(Answer(ErrorCode.INVALID_TXN_STATE))
                 continue
             event = AddPartitions(
                 owner.transactional_id, entry.producer_id, entry.producer_epoch, frozenset((partition,)),
@@ -84,12 +86,16 @@ def abort_if_unknown(
     broker: Broker, partition: TopicPartition, transactional_id: str, producer_id: int, producer_epoch: int
 ) -> None:
     """Abort data of a transaction that was appended beside a record of the coordinator which has failed; it
-    would hold the last stable offset, and a retry of it would count as a duplicate."""
+    would hold the last stable offset, and a retry of it would count as a duplicate. Not where a decision lies
+    behind the record: the next start may find both, and the decision is that of all partitions."""
+    coordinator = broker.transactions.coordinator
+    if coordinator.in_flight.is_ending(transactional_id):
+        return
     log = broker.logs.get(partition)
     entry = None if log is None else log.producers.entry(producer_id)
     if entry is None or not entry.has_open_transaction or entry.producer_epoch != producer_epoch:
         return
-    owner = broker.transactions.coordinator.metadata_of(transactional_id)
+    owner = coordinator.metadata_of(transactional_id)
     if owner is None or not will_end(owner, partition, entry):
         _abort(broker.transactions, partition, entry, lambda error: None)
 

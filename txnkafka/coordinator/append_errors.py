@@ -1,4 +1,5 @@
-"""The error code that a client gets when the record of its request could not be appended or made durable.
+"""The error code that a client gets when the record of its request could not be appended or made durable, and
+the record that is refused before.
 
 Source: TransactionStateManager.appendTransactionToLog.
 """
@@ -7,9 +8,16 @@ from __future__ import annotations
 
 from typing import Final
 
+from txnkafka.coordinator.txn_events import TransactionRecord
+from txnkafka.coordinator.txn_image import ONGOING
 from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import MessageTooLargeError
 
-__all__ = ["append_error"]
+__all__ = ["append_error", "encoded_with_room"]
+
+# of a batch around key and value (at most 61 + 17), and what the record of the decision has more: the epoch
+# before, the producer id that follows, and their tags
+_AROUND: Final = 78 + 50
 
 APPEND_ERRORS: Final = {
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -26,3 +34,18 @@ APPEND_ERRORS: Final = {
 def append_error(error: ErrorCode) -> ErrorCode:
     """The coordinator's error for one of the log; those without a row are passed on."""
     return APPEND_ERRORS.get(error, error)
+
+
+def encoded_with_room(record: TransactionRecord, version: int, limit: int) -> tuple[bytes, bytes | None]:
+    """Key and value of a record. Raises MessageTooLargeError for a transaction whose end would not fit into a
+    batch of ``limit`` bytes: Kafka accepts it, and it can never end. Raises SchemaError as ``encoded``."""
+    key, value = record.encoded(version)
+    metadata = record.metadata
+    if value is not None and metadata is not None and metadata.state == ONGOING:
+        size = len(key) + len(value)
+        if size > limit - _AROUND:
+            raise MessageTooLargeError(
+                f"the record of a transaction of {len(metadata.topic_partitions)} partitions has {size} bytes, "
+                f"message.max.bytes is {limit}"
+            )
+    return key, value

@@ -22,7 +22,7 @@ from txnkafka.coordinator.txn_events import (
     TransactionRecord,
     Transition,
 )
-from txnkafka.coordinator.txn_image import COMPLETE, ONGOING
+from txnkafka.coordinator.txn_image import COMPLETE, ONGOING, PREPARED
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata
 
@@ -87,6 +87,11 @@ class InFlight:
         """The last record of the id that is in flight."""
         flights = self.by_id.get(transactional_id)
         return flights[-1].record if flights else None
+
+    def is_ending(self, transactional_id: str) -> bool:
+        """Whether a decision about the transaction of the id is in flight."""
+        newest = self.newest(transactional_id)
+        return newest is not None and newest.metadata is not None and newest.metadata.state in PREPARED
 
     def follow(self, request: Request, result: Result) -> bool:
         """Whether a request needs no record but the newest one, which is in flight, and is answered with it.
@@ -192,15 +197,13 @@ class ParkedRequests:
 
 def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
     """Whether an event may be decided from a state whose record is in flight: partitions that join a
-    transaction, its end, and what follows COMPLETE_*. Not there the leader that appends data beside the
-    record, when the markers had the epoch of that data: written once more after a crash, they would decide
-    about it."""
+    transaction, its end, and what follows COMPLETE_*. Not the leader that appends data beside the record,
+    when the markers before had the epoch of that data: written once more after a crash, they would decide
+    about it. They did where the record is one of transaction version 0 or 1: Ongoing may lie behind a
+    COMPLETE_* that is in flight."""
     if metadata is None:
         return False
-    if metadata.state == ONGOING:
-        return isinstance(event, AddPartitions | AddOffsets | EndTxn)
-    is_complete = metadata.state in COMPLETE
-    if not isinstance(event, AddPartitions | AddOffsets):
-        return is_complete
-    had_own_epoch = metadata.client_transaction_version >= 2
-    return is_complete and (had_own_epoch or event.client_transaction_version < 2)
+    if isinstance(event, AddPartitions | AddOffsets):
+        is_known = metadata.state == ONGOING or metadata.state in COMPLETE
+        return is_known and (metadata.client_transaction_version >= 2 or event.client_transaction_version < 2)
+    return metadata.state in COMPLETE or (metadata.state == ONGOING and isinstance(event, EndTxn))

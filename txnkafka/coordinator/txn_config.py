@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from txnkafka.coordinator.txn_setting import KAFKAS_LIMITS, Limits
 
-__all__ = ["TransactionConfig"]
+__all__ = ["COMPLETE_RETRY_MS", "TransactionConfig"]
+
+COMPLETE_RETRY_MS: Final = 100
+"""After so long a COMPLETE_* is appended again that was refused."""
 
 
 @dataclass(frozen=True, slots=True)

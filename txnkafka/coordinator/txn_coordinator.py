@@ -24,9 +24,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from operator import attrgetter
-from typing import Final
 
-from txnkafka.coordinator.append_errors import append_error
+from txnkafka.coordinator.append_errors import append_error, encoded_with_room
 from txnkafka.coordinator.begun import Begun
 from txnkafka.coordinator.coordinator_host import CoordinatorHost
 from txnkafka.coordinator.expiry import Expiry, batches_of
@@ -36,7 +35,7 @@ from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS, partition_for
 from txnkafka.coordinator.producer_ids import ProducerIds
 from txnkafka.coordinator.ticks import Ticks
 from txnkafka.coordinator.transaction_partition import TransactionPartition
-from txnkafka.coordinator.txn_config import TransactionConfig
+from txnkafka.coordinator.txn_config import COMPLETE_RETRY_MS, TransactionConfig
 from txnkafka.coordinator.txn_counts import TransactionCounts
 from txnkafka.coordinator.txn_events import (
     Answer,
@@ -64,9 +63,6 @@ from txnkafka.wire.schema import SchemaError
 
 __all__ = ["TransactionCoordinator"]
 
-COMPLETE_RETRY_MS: Final = 100
-NONE: Final = ErrorCode.NONE
-
 
 class TransactionCoordinator:
     """Requests come in by ``handle``, what the host did by ``flushed``, ``marker_written`` and
@@ -91,7 +87,7 @@ class TransactionCoordinator:
         self._host = host
         self._producer_ids = producer_ids
         self.partition_count = partition_count
-        self._in_flight = InFlight()
+        self.in_flight = InFlight()  # for others to read
         self._parked = ParkedRequests(self.config.max_parked)
         self._await_data: dict[int, list[Request]] = {}  # commits, by the ticket of flush_data
         self._has_data: set[Request] = set()  # commits whose data is durable
@@ -130,7 +126,7 @@ class TransactionCoordinator:
         """Forget a partition; waiting requests get NOT_COORDINATOR."""
         self.loading.discard(partition)
         state = self.partitions.pop(partition, None)
-        known = [*self._in_flight.by_id, *self._parked.queues, *(state.metadata if state else ())]
+        known = [*self.in_flight.by_id, *self._parked.queues, *(state.metadata if state else ())]
         for transactional_id in dict.fromkeys(known):
             if self.partition_of(transactional_id) == partition:
                 self._forget(transactional_id)
@@ -138,7 +134,7 @@ class TransactionCoordinator:
     def _forget(self, transactional_id: str) -> None:
         self.markers.forget(transactional_id)
         self._incomplete.pop(transactional_id, None)
-        for request in self._in_flight.drop(transactional_id) + self._parked.drop(transactional_id):
+        for request in self.in_flight.drop(transactional_id) + self._parked.drop(transactional_id):
             request.answer(Answer(ErrorCode.NOT_COORDINATOR))
 
     def ownership_error(self, transactional_id: str) -> ErrorCode | None:
@@ -174,7 +170,7 @@ class TransactionCoordinator:
         if state is None and transactional_id and (error := self.ownership_error(transactional_id)):
             request.answer(Answer(error))
             return True
-        flights = self._in_flight.by_id.get(transactional_id)
+        flights = self.in_flight.by_id.get(transactional_id)
         if flights:
             metadata = flights[-1].record.metadata
             if not may_build_on(metadata, event):
@@ -187,7 +183,7 @@ class TransactionCoordinator:
         if isinstance(result, Transition) and result.record is not None:
             return self._append(request, result, result.record, now_ms)
         if flights or isinstance(result, Parked):
-            return self._in_flight.follow(request, result)
+            return self.in_flight.follow(request, result)
         request.answer(answer_of(result))
         return True
 
@@ -234,9 +230,9 @@ class TransactionCoordinator:
         partition = partition_for(flights[0].record.transactional_id, self.partition_count)
         records, is_awaited = [], False
         for flight in flights:
-            records.append(flight.record.encoded(self.version))
+            records.append(encoded_with_room(flight.record, self.version, self.config.max_batch_bytes))
             is_awaited = is_awaited or flight.request.reply is not None or bool(flight.result.effects)
-        self._in_flight.add(self._host.append(partition, records, is_awaited=is_awaited), flights)
+        self.in_flight.add(self._host.append(partition, records, is_awaited=is_awaited), flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
         """Nothing has changed; what has to be appended in any case is tried again."""
@@ -252,8 +248,8 @@ class TransactionCoordinator:
         """A ticket of ``append`` or ``flush_data`` is durable (NONE), or never will be."""
         for request in self._await_data.pop(ticket, ()):
             self._data_flushed(request, error, now_ms)
-        for flight in self._in_flight.land(ticket):
-            if error == NONE:
+        for flight in self.in_flight.land(ticket):
+            if error == ErrorCode.NONE:
                 self._take_effect(flight, now_ms)
             else:
                 self._not_landed(flight, error, now_ms)
@@ -367,7 +363,7 @@ class TransactionCoordinator:
     def _time_out(self, now_ms: int) -> None:
         ongoing = [state.metadata[each] for state in self.partitions.values() for each in state.ongoing]
         for transactional_id, began in self._begun.by(ongoing, now_ms).items():
-            if transactional_id not in self._in_flight.by_id and transactional_id not in self._parked.queues:
+            if transactional_id not in self.in_flight.by_id and transactional_id not in self._parked.queues:
                 self._run(Request(Timeout(transactional_id, began), None, now_ms), now_ms)
 
     def _expire(self, now_ms: int) -> None:
@@ -383,18 +379,21 @@ class TransactionCoordinator:
                     self._fly(batch)
 
     def _tombstone(self, transactional_id: str, now_ms: int) -> Flight | None:
-        if transactional_id in self._in_flight.by_id or transactional_id in self._parked.queues:
+        if transactional_id in self.in_flight.by_id or transactional_id in self._parked.queues:
             return None
-        event, limits = Expire(transactional_id), self.config.limits
-        metadata = self._durable(transactional_id)
-        result = transition(metadata, event, now_ms=now_ms, version=self.version, limits=limits)
+        event, metadata = Expire(transactional_id), self._durable(transactional_id)
+        result = transition(metadata, event, now_ms=now_ms, version=self.version, limits=self.config.limits)
         if not isinstance(result, Transition) or result.record is None:
             return None
         return Flight(result.record, result, Request(event, None, now_ms))
 
     # What is known
 
+    def settled(self, transactional_id: str) -> TransactionMetadata | None:
+        """The state of an id of this node of which no record is in flight; None for others."""
+        return None if transactional_id in self.in_flight.by_id else self._durable(transactional_id)
+
     def metadata_of(self, transactional_id: str) -> TransactionMetadata | None:
         """The state of an id of this node; None when it is unknown, or its tombstone is on its way."""
-        newest = self._in_flight.newest(transactional_id)
+        newest = self.in_flight.newest(transactional_id)
         return None if newest and newest.metadata is None else self._durable(transactional_id)

@@ -1,0 +1,195 @@
+"""A partition joins a transaction beside its first data: what is acknowledged, shown or aborted when the record
+of the coordinator, or the marker of the transaction before, does not become durable."""
+
+from __future__ import annotations
+
+import errno
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.unit.broker.gaps import end, flush, power_cut, produce
+from tests.unit.broker.node import Node, Producer
+from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import ProducerIdAndEpoch, TopicPartition
+from txnkafka.testing.memory_files import MemoryFiles
+
+if TYPE_CHECKING:
+    from txnkafka.env import DataFile
+
+NONE = ErrorCode.NONE
+STATES = "__transaction_state"
+ONE = {"transaction_state_log_num_partitions": 1, "offsets_topic_num_partitions": 1}
+
+
+@pytest.fixture
+def node() -> Node:
+    node = Node(**ONE)
+    node.create("t", 2)
+    return node
+
+
+@pytest.mark.parametrize("again", ["the same batch", "the next batch"])
+def test_no_batch_is_acknowledged_before_its_partition_has_joined(node: Node, again: str) -> None:
+    """The record fails that was to be durable beside the first batch. The client commits after a restart; the
+    answer to its first batch was lost."""
+    producer = Producer(node)
+    assert producer.send(b"first", 1) == [NONE]
+    batch = producer.batch(0, b"a")
+    produce(node, batch)
+    acknowledged = produce(node, batch if again == "the same batch" else producer.batch(0, b"b"))
+    assert flush(node, STATES) == ["__transaction_state-0", "t-0"]
+    assert [each.error for each in acknowledged] != [NONE]
+    node.settle()
+    producer.node = restarted = Node(power_cut(node.files), **ONE)
+    assert producer.end() == NONE
+    assert restarted.values(0) == []
+    assert restarted.values(1) == [b"first"]
+
+
+def test_batches_behind_the_first_one_are_answered_with_it(node: Node) -> None:
+    producer = Producer(node)
+    answers = [produce(node, producer.batch(0, value)) for value in (b"a", b"b", b"c")]
+    assert node.broker.logs[TopicPartition("t", 0)].log_end_offset == 3
+    node.settle()
+    assert [each[0].error for each in answers] == [NONE] * 3
+    assert producer.end() == NONE
+    assert node.values(0) == [b"a", b"b", b"c"]
+
+
+def test_no_offsets_are_acknowledged_before_their_partition_has_joined(node: Node) -> None:
+    node.broker.groups.find("g")
+    node.settle()
+    producer = Producer(node)
+    assert producer.send(b"output", 1) == [NONE]
+    where = TopicPartition("t", 0)
+
+    def commit() -> list[Any]:
+        found: list[Any] = []
+        identity = ProducerIdAndEpoch(producer.identity.producer_id, producer.identity.producer_epoch)
+        node.broker.groups.commit_in_transaction(
+            Identity("g"), "x", identity, {where: OffsetToCommit(7)}, found.append, version=5,
+            now_ms=node.now_ms,
+        )  # fmt: skip
+        return found
+
+    _, again = commit(), commit()
+    flush(node, STATES)
+    assert again != [{where: NONE}]
+    node.settle()
+    producer.node = restarted = Node(power_cut(node.files), **ONE)
+    assert producer.end() == NONE
+    offsets: list[Any] = []
+    restarted.broker.groups.fetch("g", [where], lambda _, rows: offsets.append(rows), require_stable=True)
+    restarted.settle()
+    assert offsets[0][where].offset == -1
+
+
+def test_a_decision_behind_a_record_that_failed_is_that_of_all_partitions(node: Node) -> None:
+    """The record fails by which t-1 joins, and PREPARE_COMMIT lies behind it. The process is killed: its
+    successor finds both in the page cache."""
+    producer = Producer(node)
+    assert producer.send(b"half", 0) == [NONE]
+    sent, ended = produce(node, producer.batch(1, b"other half"), 1), end(node, producer)
+    assert flush(node) == ["t-1"]
+    assert flush(node, STATES) == ["__transaction_state-0"]
+    node.settle()
+    assert NONE not in {sent[0].error, ended[0].error}
+    restarted = Node(MemoryFiles(base=node.files.disk()), **ONE)
+    restarted.wait(60_000)
+    assert (restarted.values(0), restarted.values(1)) == ([b"half"], [b"other half"])
+
+
+@pytest.mark.parametrize("commit", [True, False])
+def test_the_marker_of_the_transaction_before_does_not_end_the_next_one(node: Node, commit: bool) -> None:
+    """The disk is full when the marker of a transaction of version 1 is appended. EndTxn is answered all the
+    same, and the client goes on with version 2 in the same epoch: the log still has the old one open."""
+    producer = Producer(node, version=1)
+    assert producer.add(0) == {NONE}
+    assert producer.send(b"1", 0) == [NONE]
+    write, full = node.files.write, True
+
+    def writes(file: DataFile, position: int, data: bytes) -> None:
+        if full and "/t-0/" in file.path:
+            raise OSError(errno.ENOSPC, "planned")
+        write(file, position, data)
+
+    node.files.write = writes  # type: ignore[method-assign]
+    assert producer.end(commit=commit) == NONE
+    full = False
+    producer.version = 2
+    sent = produce(node, producer.batch(0, b"2"))
+    node.settle()
+    node.wait(1_000)
+    node.wait(1_000)
+    first = [b"1"] if commit else []
+    assert node.values(0) == first
+    assert [each.error for each in sent] == [NONE]
+    assert producer.end() == NONE
+    node.wait(1_000)
+    assert node.values(0) == [*first, b"2"]
+
+
+@pytest.mark.parametrize("is_written", [False, True])
+def test_a_recovery_point_between_two_syncs_leaves_no_transaction_open(node: Node, is_written: bool) -> None:
+    """A client goes from transaction version 1 to 2 without a new epoch. Its data is flushed first; the
+    recovery points are written, or not, and the power is cut."""
+    producer = Producer(node, version=1)
+    assert producer.add(0, 1) == {NONE}
+    assert producer.send(b"1", 0) == [NONE]
+    assert producer.end() == NONE
+    node.wait(100)
+    assert node.broker.transactions.describe("x").state == "CompleteCommit"
+    producer.version = 2
+    sent, ended = produce(node, producer.batch(0, b"2")), end(node, producer)
+    assert flush(node) == ["t-0"]
+    assert sent == ended == []
+    if is_written:
+        node.broker.data.checkpoint()
+    restarted = Node(power_cut(node.files), **ONE)
+    restarted.wait(3_600_000)
+    restarted.wait(3_600_000)
+    log = restarted.broker.logs[TopicPartition("t", 0)]
+    assert (log.producers.open_transactions(), log.last_stable_offset) == ([], log.log_end_offset)
+    assert restarted.values(0) == [b"1"]
+
+
+@pytest.mark.parametrize("adds", [False, True])
+def test_a_marker_that_is_written_again_decides_about_nothing_new(node: Node, adds: bool) -> None:
+    """COMPLETE_COMMIT of transaction version 1 is in flight, AddPartitions 3 comes, then Produce 13. After a
+    crash the marker, of the same epoch, is written once more."""
+    producer = Producer(node, version=1)
+    assert producer.add(0, 1) == {NONE}
+    assert producer.send(b"1", 0) == [NONE]
+    assert producer.send(b"1", 1) == [NONE]
+    ended = end(node, producer, version=0)
+    while not ended:
+        flush(node)
+    flush(node)
+    if adds:
+        node.broker.transactions.add_partitions(
+            "x", producer.identity.producer_id, producer.identity.producer_epoch, [TopicPartition("t", 0)],
+            lambda _: None, now_ms=node.now_ms,
+        )  # fmt: skip
+    produce(node, producer.batch(1, b"undecided"), 1)
+    group = node.broker.begin_flush()
+    assert group is not None
+    for log, each in group.logs:
+        if log.topic_partition.topic == "t":
+            each.run(log.files)
+    assert Node(power_cut(node.files), **ONE).values(1) == [b"1"]
+
+
+@pytest.mark.parametrize("limit", range(300, 312))
+def test_a_transaction_that_is_accepted_can_end(limit: int) -> None:
+    """The record of its end has some bytes more than that of its last partition."""
+    node = Node(**ONE, message_max_bytes=limit)
+    node.create("t", 80)
+    producer, number = Producer(node), 0
+    while producer.send(b"a", number) == [NONE]:
+        number += 1
+    assert 0 < number < 80
+    assert producer.end(commit=False) == NONE
+    node.wait(1_000)
+    assert node.broker.transactions.describe("x").state == "CompleteAbort"
