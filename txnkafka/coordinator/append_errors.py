@@ -42,10 +42,10 @@ def encoded_with_room(record: TransactionRecord, version: int, limit: int) -> tu
     key, value = record.encoded(version)
     metadata = record.metadata
     if value is not None and metadata is not None and metadata.state == ONGOING:
-        size = len(key) + len(value)
+        size, count = len(key) + len(value), len(metadata.topic_partitions)
         if size > limit - _AROUND:
             raise MessageTooLargeError(
-                f"the record of a transaction of {len(metadata.topic_partitions)} partitions has {size} bytes, "
-                f"message.max.bytes is {limit}"
+                f"the record of a transaction of {count} partitions has {size} bytes; max.message.bytes is "
+                f"{limit}"
             )
     return key, value

@@ -45,7 +45,7 @@ def flush(node: Node, failing: str = "") -> list[str]:
 
 
 def produce(node: Node, batch: memoryview, number: int = 0) -> list[ProduceResult]:
-    """A batch of the transactional id ``x`` for a partition of ``t``, by version 13, which makes the partition
+    """A batch of the transactional id ``x`` for a partition of ``t``, by version 13, with which partitions
     join; the answer comes into the list."""
     found: list[ProduceResult] = []
     partition = TopicPartition("t", number)

@@ -1,5 +1,5 @@
-"""A partition joins a transaction beside its first data: what is acknowledged, shown or aborted when the record
-of the coordinator, or the marker of the transaction before, does not become durable."""
+"""A partition joins a transaction beside its first data: what is acknowledged, shown or aborted when the
+record of the coordinator, or the marker of the transaction before, does not become durable."""
 
 from __future__ import annotations
 
