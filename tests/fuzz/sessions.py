@@ -158,7 +158,7 @@ class Connection:
         self._node.wait(LONGEST_WAIT_MS)
         self._take()
         if not self.is_closed:
-            require(self.session.is_unused, "a request is not answered")
+            require(not self.session._unanswered and not self.session.unsent_bytes, "a request is not answered")
         self.session.close()
 
     def check(self) -> int:

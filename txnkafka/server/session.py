@@ -86,11 +86,6 @@ class Session:
             not waiting or (len(waiting) == 1 and waiting[0].header.api.key == _FETCH)
         )
 
-    @property
-    def is_unused(self) -> bool:
-        """Whether no request is under way, and everything was sent."""
-        return not self._unanswered and not self.unsent_bytes
-
     def next_request(self) -> Request | None:
         """The next request; None when none is complete, or while the session is saturated. Raises
         InvalidRequestError for what no client of this broker sends: the connection is to be closed."""

@@ -260,9 +260,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def idle_seconds(self) -> float:
-        """For how long nothing has come and nothing was under way."""
-        if not self._session.is_unused:
-            self._used = self._server.time()
+        """For how long nothing has come and nothing was sent. A request that waits does not count, as in Kafka:
+        behind a Fetch nothing is read, so that the end of its client is not seen."""
         return self._server.time() - self._used
 
     def stop_reading(self) -> None:
@@ -384,6 +383,7 @@ class Connection(asyncio.BufferedProtocol):
                 self.abort()
                 return
             session.sent(count)
+            self._used = self._server.time()
             if count < size:
                 chunk = session.next_buffers(1)[0][:CHUNK]
                 session.sent(len(chunk))

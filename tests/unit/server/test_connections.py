@@ -190,16 +190,36 @@ def test_an_idle_connection_is_closed() -> None:
     serve(scenario, connections_max_idle_ms=300)
 
 
-def test_a_fetch_that_waits_is_not_idle() -> None:
+def test_a_fetch_that_waits_for_too_long_is_closed() -> None:
+    """Its client may be gone: nothing more is read from the connection. Apache Kafka closes it, too."""
+
     async def scenario(broker: Broker, connect: Any) -> None:
         client = await connect()
         topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
         await client.ask("CreateTopics", 7, topics=topics)
         wanted = (FetchTopic(topic="t", partitions=(FetchPartition(partition=0, partition_max_bytes=100),)),)
-        answer = await client.ask("Fetch", 6, max_wait_ms=600, min_bytes=1, topics=wanted)
-        assert answer.responses[0].partitions[0].error_code == ErrorCode.NONE
+        fetch = BY_NAME["Fetch"].request(max_wait_ms=2**31 - 1, min_bytes=1, topics=wanted)
+        client.writer.writelines(write_request(RequestHeader(BY_NAME["Fetch"], 6, 7, "test"), fetch))
+        while not len(broker.fetches):
+            await asyncio.sleep(0)
+        assert await client.is_closed()
+        assert not len(broker.fetches)
 
     serve(scenario, connections_max_idle_ms=200)
+
+
+def test_what_is_sent_keeps_a_connection() -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+        await client.ask("CreateTopics", 7, topics=topics)
+        wanted = (FetchTopic(topic="t", partitions=(FetchPartition(partition=0, partition_max_bytes=100),)),)
+        answer = await client.ask("Fetch", 6, max_wait_ms=1_300, min_bytes=1, topics=wanted)
+        assert answer.responses[0].partitions[0].error_code == ErrorCode.NONE
+        await asyncio.sleep(1.3)
+        assert (await client.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+
+    serve(scenario, connections_max_idle_ms=2_000)
 
 
 @pytest.mark.parametrize("limit", ["max_connections", "max_connections_per_ip"])
