@@ -158,7 +158,8 @@ class Connection:
         self._node.wait(LONGEST_WAIT_MS)
         self._take()
         if not self.is_closed:
-            require(not self.session._unanswered and not self.session.unsent_bytes, "a request is not answered")
+            require(not self.session._unanswered, "a request is not answered")
+            require(not self.session.unsent_bytes, "an answer is not sent")
         self.session.close()
 
     def check(self) -> int:

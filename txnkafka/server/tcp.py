@@ -260,8 +260,8 @@ class Connection(asyncio.BufferedProtocol):
 
     @property
     def idle_seconds(self) -> float:
-        """For how long nothing has come and nothing was sent. A request that waits does not count, as in Kafka:
-        behind a Fetch nothing is read, so that the end of its client is not seen."""
+        """For how long nothing has come and nothing was sent. A request that waits does not count, as in
+        Kafka: behind a Fetch nothing is read, so that the end of its client is not seen."""
         return self._server.time() - self._used
 
     def stop_reading(self) -> None:
