@@ -29,6 +29,7 @@ class MissingLogs:
         self._broker = broker
         self._has_failed = False
         self._retry_ticks = _NEVER
+        self._said = ""  # why the last creation failed
 
     def creation_failed(self) -> None:
         """A creation has failed; try again in a second."""
@@ -57,7 +58,10 @@ class MissingLogs:
 
     def _created(self, error: Exception | None) -> None:
         if error is not None:
-            LOG.error("partitions without a directory: %s", error)
+            if str(error) != self._said:
+                self._said = str(error)
+                LOG.error("partitions without a directory, tried again each second: %s", error)
             self.creation_failed()
         else:
+            self._said = ""
             self._broker.load_coordinators()

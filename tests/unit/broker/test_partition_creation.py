@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.broker.node import Node, Producer, batch_of
 from txnkafka.broker.partition_creation import EnlargedTopic, MorePartitions, create_partitions
 from txnkafka.error_codes import ErrorCode
@@ -72,7 +74,7 @@ def test_partitions_that_are_being_created_are_deleted_with_their_topic() -> Non
     assert not node.broker.logs
 
 
-def test_a_directory_that_cannot_be_made_is_made_later() -> None:
+def test_a_directory_that_cannot_be_made_is_made_later(caplog: pytest.LogCaptureFixture) -> None:
     plan = FaultPlan(call="make_directory")
     node = Node(FaultyFiles(MemoryFiles(), plan))
     node.create("t", 1)
@@ -84,3 +86,15 @@ def test_a_directory_that_cannot_be_made_is_made_later() -> None:
         node.wait(1_000)
     assert node.append(batch_of(b"a"), 1).error == ErrorCode.NONE
     assert TopicPartition("t", 1) in node.broker.logs
+    assert not caplog.records
+
+
+def test_directories_that_cannot_be_made_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    plan = FaultPlan(call="make_directory")
+    node = Node(FaultyFiles(MemoryFiles(), plan))
+    node.create("t", 1)
+    plan.__init__(fails=1, call="make_directory", for_ever=True)  # type: ignore[misc]
+    assert enlarge(node, 2).error == ErrorCode.KAFKA_STORAGE_ERROR
+    for _ in range(5):
+        node.wait(1_000)
+    assert ["without a directory" in each.getMessage() for each in caplog.records] == [True]

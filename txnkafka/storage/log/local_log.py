@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import logging
 from typing import TYPE_CHECKING, NoReturn
 
 from txnkafka.errors import KafkaStorageError
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LocalLog"]
 
+LOG = logging.getLogger("txnkafka.storage")
 _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
 
 
@@ -38,8 +40,8 @@ class LocalLog:
     remove later. ``on_repair`` is called when an index of a segment is rebuilt."""
 
     __slots__ = (
-        "_fence", "_files", "_on_repair", "_open_files", "_snapshots", "deleted", "directory", "flushing",
-        "segments",
+        "_fence", "_files", "_on_repair", "_open_files", "_refused_at", "_snapshots", "deleted", "directory",
+        "flushing", "segments",
     )  # fmt: skip
 
     def __init__(
@@ -55,6 +57,7 @@ class LocalLog:
         self._files = files
         self.directory = directory
         self._fence, self._open_files, self._on_repair = fence, open_files, on_repair
+        self._refused_at = -1  # size of the active segment when a full disk was logged
         self._snapshots = loaded.snapshots
         self.segments = LogSegments(map(self._adopt, loaded.segments))
         self.flushing = FlushState(files, directory, self.segments, loaded.snapshots, loaded.log_end_offset)
@@ -86,14 +89,18 @@ class LocalLog:
 
     def write_failed(self, error: OSError) -> NoReturn:
         """Raise KafkaStorageError for a failed write to the active segment. When the disk is full and the
-        file can be trimmed, the log remains usable; else it is fenced."""
+        file can be trimmed, the log remains usable, and one line is logged until it has grown; else it is
+        fenced."""
         fence = self._fence
         if error.errno in _DISK_FULL and fence.error is None:
             with contextlib.suppress(OSError):
-                self.segments.active.trim()
-                raise KafkaStorageError(
-                    f"the disk of {self.directory} is full: nothing was appended to {fence.topic_partition}"
-                ) from error
+                active = self.segments.active
+                active.trim()
+                text = f"the disk of {self.directory} is full: nothing was appended to {fence.topic_partition}"
+                if active.size != self._refused_at:
+                    self._refused_at = active.size
+                    LOG.error("%s", text)
+                raise KafkaStorageError(text) from error
         fence.put_up(error)
         fence.check()
         raise AssertionError("a fenced log is not usable")

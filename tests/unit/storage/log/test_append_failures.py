@@ -38,6 +38,20 @@ def test_a_full_disk_is_survived(short: bool) -> None:
     assert log.log.log_end_offset == 4
 
 
+def test_a_full_disk_is_logged_once_until_the_log_has_grown(caplog: pytest.LogCaptureFixture) -> None:
+    log, plan = faulty(fails=1, call="write", error=errno.ENOSPC, for_ever=True)
+    for _ in range(3):
+        with pytest.raises(KafkaStorageError):
+            log.idempotent(7, 2)
+    assert ["is full" in each.getMessage() for each in caplog.records] == [True]
+    plan.fails = 0
+    log.idempotent(7, 2)
+    plan.__init__(fails=1, call="write", error=errno.ENOSPC)
+    with pytest.raises(KafkaStorageError):
+        log.idempotent(7, 4)
+    assert len(caplog.records) == 2
+
+
 def test_a_full_disk_from_which_nothing_can_be_taken_back_fences() -> None:
     log, plan = faulty(fails=1, error=errno.ENOSPC, short=True, for_ever=True)
     with pytest.raises(KafkaStorageError):
