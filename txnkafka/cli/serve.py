@@ -133,8 +133,8 @@ def serve(
     other way round. Nothing is encrypted and no client is authenticated: listen on addresses that only
     trusted clients reach.
 
-    The first line on stdout, 'listening on HOST:PORT', is printed when clients can connect. SIGTERM and
-    SIGINT stop the broker: what was acknowledged is finished, and the directory is closed cleanly.
+    The first line on stdout, 'listening on HOST:PORT', is printed when clients can connect. SIGTERM,
+    SIGINT and SIGHUP stop the broker: what was acknowledged is finished, and the directory is closed cleanly.
 
     Exit status: 0 stopped by a signal, 2 failure.
     """
@@ -194,8 +194,10 @@ def _serve(
     from txnkafka.broker.broker import open_broker
     from txnkafka.env import LocalDataFiles, SystemClock
     from txnkafka.server import tcp
+    from txnkafka.server.descriptors import raise_limit
     from txnkafka.server.topics_at_start import create_topics
 
+    raise_limit()
     check_data_directory(LocalDataFiles(), data)
     check_address("--listen", *listen)
     clock = SystemClock()

@@ -1,3 +1,3 @@
-"""The broker on the wire: sessions, handlers, and the one place with sockets (``txnkafka.server.tcp``)."""
+"""The broker on the wire: sessions, handlers, and the place with sockets (``tcp``, ``connection``)."""
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from txnkafka.server.fetch_sessions import FetchSessions
 
-__all__ = ["Cancel", "CloseConnection", "Context", "Node", "Reply"]
+__all__ = ["Cancel", "CloseConnection", "Context", "Node", "Reply", "unbounded"]
 
 Cancel = Callable[[], None]
 """Withdraws a request that waits: its connection is gone."""
@@ -24,12 +24,19 @@ Reply = Callable[[Any], None]
 """Takes the response, once, now or later: a message, None where the request has none, CloseConnection."""
 
 
+def unbounded() -> int:
+    """No connection holds answers back."""
+    return 1 << 62
+
+
 class Node(NamedTuple):
-    """How clients reach this broker, and what it keeps across connections."""
+    """How clients reach this broker, and what it keeps across connections. ``room`` says how many bytes of
+    records an answer may have, given those that clients have not taken yet."""
 
     host: str
     port: int
     fetch_sessions: FetchSessions
+    room: Callable[[], int] = unbounded
 
 
 class Context(NamedTuple):

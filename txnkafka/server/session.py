@@ -24,14 +24,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from txnkafka.server.receive_buffer import BlockPool, Frame
-    from txnkafka.wire.fields import Buffer
     from txnkafka.wire.messages.frames import RequestHeader
 
 __all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session"]
 
 MAX_UNANSWERED: Final = 100
 MAX_UNANSWERED_BYTES: Final = 16 << 20  # of frames
-MAX_UNSENT_BYTES: Final = 1 << 20  # beside the response that passes it
+MAX_UNSENT_BYTES: Final = 1 << 20  # of responses, beside the one that passes it
 _FETCH: Final = 1
 
 
@@ -44,7 +43,7 @@ class Request:
         self.header = header
         self.message = message
         self.frame: Frame | None = frame
-        self.response: list[Buffer] = []
+        self.response: list[memoryview] = []
 
     @property
     def is_answered(self) -> bool:
@@ -61,7 +60,7 @@ class Session:
         self._unanswered: deque[Request] = deque()  # and answered ones behind an unanswered one
         self._unanswered_bytes = 0
         self._unsent: deque[memoryview] = deque()
-        self.unsent_bytes = 0
+        self.unsent_bytes = 0  # of all responses, also of those that wait for one before them
         self.space = self._received.space
         self.received = self._received.received
 
@@ -108,7 +107,12 @@ class Session:
         if response is not None:
             api, version = request.header.api, request.header.api_version
             version = version if api.has(version) else 0
-            request.response = write_response(api, version, request.header.correlation_id, response)
+            for buffer in write_response(api, version, request.header.correlation_id, response):
+                view = memoryview(buffer)
+                view = view if view.format == "B" else view.cast("B")
+                if len(view):
+                    request.response.append(view)
+                    self.unsent_bytes += len(view)
         self._unanswered_bytes -= len(request.frame.view)
         self._received.release(request.frame)
         request.frame = request.message = None
@@ -154,9 +158,4 @@ class Session:
         """Let the answers go out that wait for none before them."""
         waiting = self._unanswered
         while waiting and waiting[0].frame is None:
-            for buffer in waiting.popleft().response:
-                view = memoryview(buffer)
-                view = view if view.format == "B" else view.cast("B")
-                if len(view):
-                    self._unsent.append(view)
-                    self.unsent_bytes += len(view)
+            self._unsent.extend(waiting.popleft().response)

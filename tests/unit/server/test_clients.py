@@ -253,7 +253,13 @@ def test_aiokafka(broker: Serving) -> None:
 
 @pytest.mark.parametrize(
     ("durability", "end"),
-    [("fsync", "SIGTERM"), ("page_cache", "SIGINT"), ("fsync", "SIGKILL"), ("page_cache", "SIGKILL")],
+    [
+        ("fsync", "SIGTERM"),
+        ("page_cache", "SIGINT"),
+        ("fsync", "SIGHUP"),
+        ("fsync", "SIGKILL"),
+        ("page_cache", "SIGKILL"),
+    ],
 )
 def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path, durability: str, end: str) -> None:
     data = tmp_path / "data"

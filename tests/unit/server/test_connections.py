@@ -4,19 +4,27 @@ may be."""
 from __future__ import annotations
 
 import asyncio
+import gc
+import resource
+import socket
 import sys
+import time
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from tests.unit.broker.node import batch_of
 from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.requests import ProduceRequest
 from txnkafka.broker.topics import Topics
 from txnkafka.env import SystemClock
 from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import handler_of
 from txnkafka.server.tcp import Server, _new_event_loop
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
@@ -63,7 +71,7 @@ class Client:
 Scenario = Callable[[Broker, Callable[[], Coroutine[Any, Any, Client]]], Coroutine[Any, Any, None]]
 
 
-def serve(scenario: Scenario, **configs: Any) -> None:
+def serve(scenario: Scenario, *, address: str = "127.0.0.1", **configs: Any) -> None:
     """Run a scenario against a server, which must end well."""
     clock = SystemClock()
     config = BrokerConfig(transaction_state_log_num_partitions=1, **configs)
@@ -72,13 +80,13 @@ def serve(scenario: Scenario, **configs: Any) -> None:
     async def run() -> None:
         server = Server(broker, clock, asyncio.get_running_loop())
         listening: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(server.run("127.0.0.1", 0, lambda *at: listening.set_result(at)))
-        host, port = await asyncio.wait_for(listening, WAIT)
+        serving = asyncio.create_task(server.run(address, 0, lambda *at: listening.set_result(at)))
+        _, port = await asyncio.wait_for(listening, WAIT)
 
         clients: list[Client] = []
 
         async def connect() -> Client:
-            clients.append(Client(*await asyncio.open_connection(host, port)))
+            clients.append(Client(*await asyncio.open_connection("127.0.0.1", port)))
             return clients[-1]
 
         try:
@@ -243,6 +251,98 @@ def test_connections_that_are_too_many_are_closed(limit: str, caplog: pytest.Log
 
     serve(scenario, **{limit: 2})
     assert "there are too many" in caplog.text
+
+
+@pytest.mark.skipif(not socket.has_dualstack_ipv6(), reason="this machine has no IPv6")
+def test_the_wildcard_of_ipv6_is_that_of_ipv4_too() -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        answer = await (await connect()).ask("Metadata", 12, topics=())
+        assert [each.host for each in answer.brokers] == ["127.0.0.1"]
+
+    serve(scenario, address="::")
+
+
+def test_connections_leave_descriptors_for_files(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (9, 9))
+
+    async def scenario(broker: Broker, connect: Any) -> None:
+        for _ in range(3):
+            assert (await (await connect()).ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+        assert await (await connect()).is_closed()
+
+    serve(scenario)
+    assert "there are too many" in caplog.text
+
+
+def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    def slow(broker: Broker, *_: Any) -> Any:
+        time.sleep(0.03)
+        return list_offsets(broker, *_)
+
+    list_offsets = handler_of(BY_NAME["ListOffsets"])
+    monkeypatch.setattr(
+        "txnkafka.server.tcp.handler_of", lambda api: slow if api.name == "ListOffsets" else handler_of(api)
+    )
+
+    async def scenario(broker: Broker, connect: Any) -> None:
+        greedy, other = await connect(), await connect()
+        api, count = BY_NAME["ListOffsets"], 40
+        request = b"".join(map(bytes, write_request(RequestHeader(api, 7, 7, "test"), api.request())))
+        greedy.writer.write(request * count)
+        ends: list[str] = []
+
+        async def all_of_greedy() -> None:
+            for _ in range(count):
+                size = int.from_bytes(await greedy.reader.readexactly(4), "big")
+                await greedy.reader.readexactly(size)
+            ends.append("greedy")
+
+        async def one_of_other() -> None:
+            assert (await other.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+            ends.append("other")
+
+        await asyncio.wait_for(asyncio.gather(all_of_greedy(), one_of_other()), WAIT)
+        assert ends == ["other", "greedy"]
+
+    serve(scenario)
+
+
+def test_answers_are_small_while_clients_do_not_take_theirs() -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+        await client.ask("CreateTopics", 7, topics=topics)
+        partition = TopicPartition("t", 0)
+        for _ in range(3):
+            request = ProduceRequest({partition: batch_of(bytes(100))})
+            broker.produce(request, lambda _: None, now_ms=broker.now_ms)
+        topics = (CreatableTopic(name="u", num_partitions=1, replication_factor=1),)
+        await client.ask("CreateTopics", 7, topics=topics)  # the flush before is finished
+        partitions = (FetchPartition(partition=0, partition_max_bytes=1 << 20),)
+        wanted = (FetchTopic(topic="t", partitions=partitions),)
+
+        async def size() -> int:
+            answer = await client.ask("Fetch", 6, max_wait_ms=1, min_bytes=1, topics=wanted)
+            return len(answer.responses[0].partitions[0].records)
+
+        whole = await size()
+        server = next(each for each in gc.get_objects() if isinstance(each, Server) and each.broker is broker)
+        (connection,) = server.connections
+        server.held.add(Holding())  # type: ignore[arg-type]
+        assert await size() == whole // 3
+        server.held.clear()
+        assert await size() == whole
+        assert connection.unsent_bytes == 0
+
+    serve(scenario)
+
+
+class Holding:
+    """A connection with many bytes that its client does not take."""
+
+    unsent_bytes = 1 << 40
 
 
 class Turns:

@@ -217,3 +217,22 @@ def test_a_closed_session_forgets_everything() -> None:
     peer.session.close()
     assert peer.session.is_idle
     assert peer.sent() == b""
+
+
+def test_answers_that_wait_for_one_before_them_count() -> None:
+    peer = Peer()
+    first, *others = peer.send(end_txn(0) + b"".join(produce(number, 100) for number in range(1, 4)))
+    answer = ApiVersionsResponse(api_keys=(ApiVersion(),) * (MAX_UNSENT_BYTES // 6 + 1))
+    assert not peer.session.is_saturated
+    for each in others:
+        each.header = each.header._replace(api=API_VERSIONS, api_version=2)
+        peer.session.respond(each, answer)
+        break
+    assert peer.session.is_saturated
+    assert peer.session.next_buffers(10) == []
+    assert peer.send(end_txn(9)) == []
+    peer.session.respond(first, EndTxnResponse())
+    size = sum(map(len, peer.session.next_buffers(10)))
+    assert size == peer.session.unsent_bytes > MAX_UNSENT_BYTES
+    peer.session.sent(size)
+    assert len(peer.requests()) == 1

@@ -56,7 +56,7 @@ def handle(
         answer.partitions,
         isolation_level(request.isolation_level),
         request.min_bytes,
-        request.max_bytes,
+        min(request.max_bytes, context.node.room()),
         0 if answer.refused else request.max_wait_ms,
     )
     return broker.fetch(fetch, answer.give, now_ms=context.now_ms)

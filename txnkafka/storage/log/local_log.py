@@ -33,6 +33,7 @@ __all__ = ["LocalLog"]
 
 LOG = logging.getLogger("txnkafka.storage")
 _DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
+_NO_DESCRIPTOR = frozenset((errno.EMFILE, errno.ENFILE))
 
 
 class LocalLog:
@@ -88,22 +89,29 @@ class LocalLog:
         self.segments.append(self._adopt(fresh))
 
     def write_failed(self, error: OSError) -> NoReturn:
-        """Raise KafkaStorageError for a failed write to the active segment. When the disk is full and the
-        file can be trimmed, the log remains usable, and one line is logged until it has grown; else it is
-        fenced."""
-        fence = self._fence
-        if error.errno in _DISK_FULL and fence.error is None:
-            with contextlib.suppress(OSError):
-                active = self.segments.active
-                active.trim()
-                text = f"the disk of {self.directory} is full: nothing was appended to {fence.topic_partition}"
-                if active.size != self._refused_at:
-                    self._refused_at = active.size
-                    LOG.error("%s", text)
-                raise KafkaStorageError(text) from error
-        fence.put_up(error)
-        fence.check()
-        raise AssertionError("a fenced log is not usable")
+        """Raise KafkaStorageError for a failed write to the active segment. When the disk is full, or there
+        is no file descriptor left, and the file can be trimmed, the log remains usable, and one line is
+        logged until it has grown; else it is fenced."""
+        if not self._is_usable_after(error):
+            self._fence.put_up(error)
+        self._fence.check()
+        name, size = self._fence.topic_partition, self.segments.active.size
+        why = "is full" if error.errno in _DISK_FULL else f"cannot be used: {error.strerror}"
+        text = f"the disk of {self.directory} {why}: nothing was appended to {name}"
+        if size != self._refused_at:
+            self._refused_at = size
+            LOG.error("%s", text)
+        raise KafkaStorageError(text) from error
+
+    def _is_usable_after(self, error: OSError) -> bool:
+        has_no_descriptor = error.errno in _NO_DESCRIPTOR
+        if error.errno not in _DISK_FULL and not has_no_descriptor:
+            return False
+        try:
+            self.segments.active.trim()
+        except OSError as again:  # without a descriptor for the log, no byte was written
+            return has_no_descriptor and again.errno in _NO_DESCRIPTOR
+        return True
 
     def deletion(self, count: int, remove_at_ms: int) -> SegmentDeletion:
         """Remove the first segments, not all, from the log, with their snapshots, and return the work that

@@ -52,6 +52,27 @@ def test_a_full_disk_is_logged_once_until_the_log_has_grown(caplog: pytest.LogCa
     assert len(caplog.records) == 2
 
 
+@pytest.mark.parametrize("error", [errno.EMFILE, errno.ENFILE])
+@pytest.mark.parametrize(("call", "batches"), [("open_to_write", 10), ("create", 2)])
+def test_a_process_without_descriptors_loses_no_log(call: str, batches: int, error: int) -> None:
+    """The files of a log that was opened again are opened by its first append, or made by a roll."""
+    plan = FaultPlan()
+    log = Log(opened(FaultyFiles(MemoryFiles(), plan), segment_bytes=batches * BATCH))
+    log.idempotent(7, 0)
+    log.idempotent(7, 2)
+    log.restart(clean=True)
+    plan.__init__(fails=1, call=call, error=error, for_ever=True)
+    with pytest.raises(KafkaStorageError, match="cannot be used"):
+        log.idempotent(7, 4)
+    assert plan.failed
+    assert log.log.fenced is None
+    plan.fails = 0
+    assert log.idempotent(7, 4).first_offset == 4
+    log.log.flush()
+    log.restart(clean=False)
+    assert log.log.log_end_offset == 6
+
+
 def test_a_full_disk_from_which_nothing_can_be_taken_back_fences() -> None:
     log, plan = faulty(fails=1, error=errno.ENOSPC, short=True, for_ever=True)
     with pytest.raises(KafkaStorageError):
