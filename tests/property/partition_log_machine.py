@@ -139,6 +139,13 @@ class PartitionLogMachine(RuleBasedStateMachine):
         loaded = [each for each in sent if each.base_offset < self.reloaded_at]
         return batch.base_offset < self.log.segments[0].base_offset and batch in loaded[:-1]
 
+    def _is_loaded(self, batch: Batch) -> bool:
+        """Return whether a snapshot may have the batch: its timestamp there is that of a marker behind it."""
+        own = [each for each in self.model.batches if each.producer_id == batch.producer_id]
+        loaded = [each for each in own if each.base_offset < self.reloaded_at]
+        data = [each for each in loaded if each.commit is None]
+        return bool(data) and data[-1] == batch and loaded[-1].commit is not None
+
     @rule(slot=slots, transactional=st.booleans())
     def append_with_old_epoch(self, slot: int, transactional: bool) -> None:
         sender = self.senders[slot]
@@ -210,8 +217,8 @@ class PartitionLogMachine(RuleBasedStateMachine):
             return None
         if isinstance(expected, Batch):
             epoch = expected.leader_epoch
-            is_kept = expected.base_offset >= self.log.segments[0].base_offset
-            timestamp = expected.timestamp if is_kept else found.log_append_time  # a snapshot has another one
+            is_exact = expected.base_offset >= self.log.segments[0].base_offset and not self._is_loaded(expected)
+            timestamp = expected.timestamp if is_exact else found.log_append_time  # a snapshot has another one
             wanted = expected.base_offset, expected.last_offset, timestamp, self.model.log_start
         else:
             assert expected == 0, f"appended, the model refuses with {expected}"
