@@ -217,8 +217,9 @@ class PartitionLogMachine(RuleBasedStateMachine):
             return None
         if isinstance(expected, Batch):
             epoch = expected.leader_epoch
-            is_exact = expected.base_offset >= self.log.segments[0].base_offset and not self._is_loaded(expected)
-            timestamp = expected.timestamp if is_exact else found.log_append_time  # a snapshot has another one
+            is_kept = expected.base_offset >= self.log.segments[0].base_offset
+            is_exact = is_kept and not self._is_loaded(expected)  # a snapshot has another timestamp
+            timestamp = expected.timestamp if is_exact else found.log_append_time
             wanted = expected.base_offset, expected.last_offset, timestamp, self.model.log_start
         else:
             assert expected == 0, f"appended, the model refuses with {expected}"
