@@ -23,8 +23,8 @@ AFTER_A_KILL: Final = (
     "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"
 )
 _WAS_FLUSHED: Final = (
-    "restore the end of the log from a replica or a backup: what is missing was flushed. 'txnkafka repair' and "
-    "'txnkafka serve' refuse the partition; Apache Kafka cuts the tail off when it starts"
+    "restore the end of the log from a replica or a backup: what is missing was flushed. 'txnkafka repair' "
+    "and 'txnkafka serve' refuse the partition; Apache Kafka cuts the tail off when it starts"
 )
 _AFTER_A_CLEAN_SHUTDOWN: Final = (
     "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "

@@ -34,7 +34,7 @@ def check_topics(topics: Mapping[str, int]) -> None:
             raise _refusal(name, str(error)) from None
         other = names_of_metrics.setdefault(name.replace(".", "_"), name)
         if other != name:
-            raise _refusal(name, f"'.' and '_' are one character in the names of metrics, and there is {other}")
+            raise _refusal(name, f"its metrics would have the names of those of {other}")
     if sum(topics.values()) > MOST_PARTITIONS:
         raise KafkaError(f"at most {MOST_PARTITIONS:,} partitions can be created at once")
 

@@ -153,7 +153,9 @@ def test_an_offset_that_is_not_in_the_log(run: Run, log_dir: Path) -> None:
         )  # fmt: skip
 
 
-@pytest.mark.parametrize(("end", "noted"), [(3, []), (4, ["offset 3,"]), (7, ["offsets 3 to 5", "offset 6,"])])
+@pytest.mark.parametrize(
+    ("end", "noted"), [(3, []), (4, ["offset 3,"]), (7, ["offsets 3 to 5", "offset 6,"])]
+)
 def test_a_note_is_about_what_was_read(run: Run, log_dir: Path, end: int, noted: list[str]) -> None:
     (log_dir / "replication-offset-checkpoint").write_text("0\n1\norders 0 3\n")
     notes = run("cat", log_dir, *PARTITION, "--end-offset", end).stderr.splitlines()

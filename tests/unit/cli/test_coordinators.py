@@ -190,7 +190,7 @@ def test_chosen_groups(run: Run, cluster: Path, filters: list[str], names: list[
         ("groups --topic b", "no topic b in {}; there are the topics __consumer_offsets"),
         ("groups --topic gone --partition 4", "no partition 4 of gone in {}; there are the partitions 3"),
         ("groups --partition 0", "--partition needs --topic"),
-        ("txns --transactional-id nope", "no transactional id nope in {}; there are the transactional ids idle"),
+        ("txns --transactional-id nope", "no transactional id nope in {}; there are the transactional ids"),
         ("txns --transactional-id shop* --transactional-id y*", "no transactional id y* in {}; there are"),
         ("txns --transactional-id shop-3", "no transactional id shop-3 in {}; did you mean shop-2 or shop?"),
     ],

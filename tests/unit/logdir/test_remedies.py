@@ -78,8 +78,7 @@ def test_a_tail_below_the_recovery_point_is_not_cut_off_by_repair(tmp_path: Path
     for below in tail(tmp_path / "data", b"\xff" * 100, clean=False, recovery_point=20):
         assert below.remedy.startswith("restore the end of the log")
         assert "'txnkafka repair' and 'txnkafka serve' refuse the partition" in below.remedy
-    data = DataDirectory(
-        OverlayFiles(LocalFileSystem()), str(tmp_path / "data"), lambda _: LogConfig(), now_ms=0, repair=Repair()
-    )
+    files, path = OverlayFiles(LocalFileSystem()), str(tmp_path / "data")
+    data = DataDirectory(files, path, lambda _: LogConfig(), now_ms=0, repair=Repair())
     assert len(data.refused) == 1
     data.close()
