@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import struct
 from pathlib import Path
 
@@ -47,3 +48,15 @@ def test_the_driver_gets_file_and_position(
     message = str(caught.value)
     assert reason in message
     assert f"(t-0, {path}, position {len(sound)}, offset 2)" in message
+
+
+def test_names_that_are_no_utf8_are_escaped(spark: SparkSession, tmp_path: Path) -> None:
+    """A UnicodeEncodeError of a worker said neither the topic nor the directory."""
+    topic = r"caf\xe9"
+    write_log(tmp_path, os.fsdecode(b"caf\xe9-0"), {0: [batch(0), b"garbage"]})
+    for name in ("records", "batches", "segments", "transactions"):
+        rows = spark.read.format("txnkafka").option("table", name).load(str(tmp_path)).collect()
+        assert {row.topic for row in rows} <= {topic}
+    found = spark.read.format("txnkafka").option("table", "findings").load(str(tmp_path)).collect()
+    assert f"{tmp_path}/{topic}-0/{0:020}.log" in {row.file for row in found}
+    assert batches(spark, tmp_path, columns=["topic"]).first()["topic"].to_pylist() == [topic] * 2

@@ -140,9 +140,16 @@ def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> No
 
 
 def test_writing_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(PySparkException, match="txnkafka does not write from Spark yet"):
-        spark.range(1).write.format("txnkafka").mode("append").save(str(tmp_path / "out"))
-    assert not (tmp_path / "out").exists()
+    """Without a mode Spark refuses before it asks the source."""
+    writer, out = spark.range(1).write.format("txnkafka"), str(tmp_path / "out")
+    with pytest.raises(AnalysisException, match='either the "Append" or "Overwrite" mode'):
+        writer.save(out)
+    for mode in ("append", "overwrite"):
+        with pytest.raises(PySparkException, match="txnkafka does not write from Spark yet"):
+            writer.mode(mode).save(out)
+    with pytest.raises(NotImplementedError, match="txnkafka does not write from Spark yet"):
+        TxnKafkaDataSource({"path": PATH}).streamWriter(spark.range(1).schema, overwrite=False)
+    assert not Path(out).exists()
 
 
 def test_a_stream_reader_says_that_there_are_no_streams() -> None:

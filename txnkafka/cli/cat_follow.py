@@ -112,7 +112,7 @@ class Follower:
         followed.unchanged += 1
         if followed.unchanged == PATIENCE:
             for finding in view.tail_findings:
-                self._report(finding, view)
+                self._report(finding)
 
     def _state(self, view: PartitionView) -> Followed:
         followed = self._followed.get(view.topic_partition)
@@ -133,7 +133,7 @@ class Follower:
         followed.checkpoint = None  # until all of the plan is printed
         for finding in self._printer.shown(plan.findings):
             if finding.severity == "error":
-                self._report(finding, view)
+                self._report(finding)
         try:
             with closing(view):
                 for next_offset in self._printer.print_units(view, plan.units):
@@ -178,11 +178,11 @@ class Follower:
             self._note(f"{name}: deleted before it was printed: {offset_range(next_offset, start - 1)}")
         return max(start, min(next_offset, end))
 
-    def _report(self, finding: Finding, view: PartitionView) -> None:
+    def _report(self, finding: Finding) -> None:
         """Report a finding, once."""
         if str(finding) not in self._said:
             self._said.add(str(finding))
-            self._printer.report(finding, view)
+            self._printer.report(finding)
 
     def _fail(self, status: int, text: str) -> None:
         """Report an error, once."""

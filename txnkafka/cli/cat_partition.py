@@ -70,9 +70,9 @@ class Printer:
         self.status = max(self.status, status)
         self._messages.error(text)
 
-    def report(self, finding: Finding, view: PartitionView) -> None:
+    def report(self, finding: Finding) -> None:
         """Report what was found in a partition."""
-        self._messages.finding(finding, str(view.topic_partition))
+        self._messages.finding(finding)
         if finding.severity == "error":
             self.status = max(self.status, FINDINGS)
 
@@ -104,7 +104,7 @@ class Printer:
 
     def _print(self, view: PartitionView) -> None:
         for finding in view.tail_findings:
-            self.report(finding, view)
+            self.report(finding)
         self.say_where_it_ends(view)
         request = view.located(self.request)
         if request is None:
@@ -112,7 +112,7 @@ class Printer:
         found: list[Finding] = []
         units = view.units(request, findings=found)
         for finding in self.shown(found):
-            self.report(finding, view)
+            self.report(finding)
         for _ in self.print_units(view, units):
             pass
 

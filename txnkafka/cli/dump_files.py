@@ -91,6 +91,7 @@ def file_rows(file_system: FileSystem, path: str, parent: str, options: LogOptio
         base_offset = int(name[:20]) if name[:20].isdecimal() else 0
         yield from log_rows(file_system, path, base_offset, options._replace(decoder=decoder))
         return
+    file_system.open(path).close()  # a file that is missing is not one with a wrong name
     if options.selects:
         raise LogDirError(f"{path} has no batches: --offset and --position are for .log files")
     rows = _rows_of(name, kind, path)

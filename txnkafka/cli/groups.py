@@ -4,13 +4,13 @@ cluster, and which groups wait behind which transaction."""
 from __future__ import annotations
 
 from collections import defaultdict
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.judgement import Judges, judge_options
+from txnkafka.cli.named import is_named
 from txnkafka.cli.output import FORMATS, Layout, printable, write_json, write_paragraph, write_table
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import target_options
@@ -94,8 +94,8 @@ def groups(
         progress.phase("loading __consumer_offsets")
         lags = [
             lag
-            for lag in judges.group_lags()
-            if _is_named(lag.group, patterns) and (not waiting or lag.waits_behind or lag.pending)
+            for lag in judges.group_lags(patterns)
+            if is_named(lag.group, patterns) and (not waiting or lag.waits_behind or lag.pending)
         ]
     if output_format == "json":
         write_json([lag.as_dict() for lag in lags])
@@ -106,10 +106,6 @@ def groups(
         _write(lags, wide=output_format == "wide")
     stuck = any(lag.is_stuck for lag in lags)
     return max(judges.status, FINDINGS if stuck else 0)
-
-
-def _is_named(group: str, patterns: tuple[str, ...]) -> bool:
-    return not patterns or any(group == each or fnmatchcase(group, each) for each in patterns)
 
 
 def _write(lags: list[GroupLag], *, wide: bool) -> None:

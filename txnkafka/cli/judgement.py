@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from txnkafka.cli.command import Function, add_options
+from txnkafka.cli.named import check_patterns
 from txnkafka.cli.output import write_text
 from txnkafka.cli.target import chosen_partitions, is_chosen, open_log_dir
 from txnkafka.cli.times import Timestamp
@@ -119,9 +120,11 @@ class Judges:
             self.status = max(self.status, self._messages.findings(view.tail_findings))
         return Judged(report, strip)
 
-    def group_lags(self) -> list[GroupLag]:
+    def group_lags(self, patterns: tuple[str, ...]) -> list[GroupLag]:
         """Return the groups in the directory's partitions of ``__consumer_offsets``, with the chosen
-        partitions that they have read. Raises UnknownTopicOrPartitionError when nothing of it is here."""
+        partitions that they have read. Raises UnknownTopicOrPartitionError when nothing of it is here, and
+        for a topic or partition that is neither here nor read; KafkaError for a pattern that matches no
+        group."""
         from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
         from txnkafka.errors import UnknownTopicOrPartitionError
         from txnkafka.logdir.group_lag import group_lags
@@ -135,6 +138,7 @@ class Judges:
         for finding in (*groups.findings, *coordinator.findings):
             self._messages.finding(finding)
             self.status = FINDINGS
+        self._check_choice(patterns, {*groups.committed, *groups.pending, *groups.members})
         pending: dict[int, JudgedTransaction] = {}
         if groups.pending:
             for number in groups.partitions:
@@ -144,6 +148,12 @@ class Judges:
         names = coordinator.transactional_ids
         found = group_lags(groups, self._chosen_report, lambda key: (names.get(key), pending.get(key)))
         return [lag for lag in found if is_chosen(lag.topic_partition, self._topics, self._partitions)]
+
+    def _check_choice(self, patterns: tuple[str, ...], there: set[tuple[str, TopicPartition]]) -> None:
+        place = ", ".join(self._log_dir.paths)
+        check_patterns(patterns, {group for group, _ in there}, "group", "groups", place)
+        read = {topic_partition for _, topic_partition in there}
+        chosen_partitions(self._log_dir, self._topics, self._partitions, read)
 
     def _chosen_report(self, topic_partition: TopicPartition) -> LsoReport | None:
         is_wanted = is_chosen(topic_partition, self._topics, self._partitions)

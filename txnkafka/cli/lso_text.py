@@ -29,7 +29,7 @@ NAMES = Layout(("topic", "transactional-id"))
 
 def write_reports(reports: Iterable[Judged]) -> None:
     """Write why each last stable offset is there, since when, how much waits behind it, and what to do. A
-    strip has a legend of the symbols that are new."""
+    strip has a legend where it has a symbol that is new."""
     from txnkafka.cli.strip_text import Legend, write_strip
 
     legend = Legend()

@@ -93,9 +93,9 @@ def _wrapped(text: str, width: int | None) -> list[str]:
     )  # fmt: skip
 
 
-def finding_text(finding: Finding, subject: str = "") -> str:
-    """Return a finding as a sentence; ``subject`` names its object when it has no file."""
-    where = printable(finding.file) or subject
+def finding_text(finding: Finding) -> str:
+    """Return a finding as a sentence."""
+    where = printable(finding.file)
     if finding.position is not None:
         where += f" at position {finding.position}"
     message = " ".join(finding.message.splitlines())
@@ -179,10 +179,10 @@ class Messages:
         if self.verbosity >= 1:
             self._write("note", text)
 
-    def finding(self, finding: Finding, subject: str = "") -> None:
-        """Report a finding; ``subject`` names its object when it has no file."""
+    def finding(self, finding: Finding) -> None:
+        """Report a finding."""
         write = {"error": self.error, "warning": self.warning}.get(finding.severity, self.note)
-        write(finding_text(finding, subject))
+        write(finding_text(finding))
 
     def findings(self, findings: Iterable[Finding]) -> int:
         """Report findings. Returns the exit status that they give to a command: 1 with an error, else 0."""

@@ -50,16 +50,20 @@ def pop_request(options: dict[str, Any]) -> ReadRequest:
 
 
 def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
-    """Yield a note for each limit at which reading ends that a user may not expect."""
-    end = view.end_offset(request.isolation_level, request.up_to)
-    name, log_end = view.topic_partition, view.log_end_offset
+    """Yield a note for each limit at which reading ends that a user may not expect. There is none where
+    nothing is read, as the start is not in the log, nor where the request ends before the limit."""
+    start, name, log_end = request.start_offset, view.topic_partition, view.log_end_offset
+    if start is not None and start >= 0 and not view.log_start_offset <= start <= log_end:
+        return
+    wanted = log_end if request.end_offset is None else min(request.end_offset, log_end)
+    end = min(view.end_offset(request.isolation_level, request.up_to), wanted)
     high_watermark = view.high_watermark
     if request.up_to == "log-end" and high_watermark is not None and high_watermark < end:
         yield (
             f"{name}: this includes {offset_range(high_watermark, end - 1)}, above the high watermark "
             "that the broker noted last; --up-to high-watermark stops there"
         )
-    if request.read_committed and view.last_stable_offset < log_end:
+    if request.read_committed and view.last_stable_offset < wanted:
         count = len(view.open_transactions)
         yield (
             f"{name}: read up to the last stable offset {view.last_stable_offset}, the log ends at "

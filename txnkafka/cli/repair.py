@@ -132,7 +132,8 @@ def _local(address: str) -> str:
 
 
 def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[TopicPartition] | None:
-    """Return the chosen partitions; None for all. Raises LogDirError when this is no log directory."""
+    """Return the chosen partitions; None for all. Raises LogDirError when this is no log directory: a name
+    like that of a partition is not enough to write files there."""
     from txnkafka.env import LocalFileSystem
     from txnkafka.errors import LogDirError
     from txnkafka.logdir import LogDir
@@ -147,9 +148,10 @@ def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[Topic
             f"{path} has no partition directories; name the log directory of a broker (its log.dirs), "
             "not a partition"
         )
+    log_dir = LogDir(path)
     if not topic and not partition:
         return None
-    return frozenset(chosen_partitions(LogDir(path), topic, partition))
+    return frozenset(chosen_partitions(log_dir, topic, partition))
 
 
 def _texts(steps: list[RepairStep], dry_run: bool) -> list[str]:

@@ -29,6 +29,11 @@ Value = TypeVar("Value")
 GARBAGE: Final = 20_000  # objects between two collections: requests leave few cycles
 
 
+def _number(text: str, most_digits: int) -> int:
+    """Parse digits; -1 for other text, and for more digits, of which int takes only so many."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) <= most_digits else -1
+
+
 class Address(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """HOST:PORT, with brackets around an IPv6 address."""
 
@@ -42,7 +47,7 @@ class Address(click.ParamType):  # type: ignore[type-arg]  # generic from click 
             return value
         host, colon, port = value.rpartition(":")
         host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        if not colon or not host or _number(port, 5) not in range(65536):
             self.fail(f"{value!r} is not HOST:PORT", param, ctx)
         return host, int(port)
 
@@ -76,7 +81,7 @@ class NewTopic(click.ParamType):  # type: ignore[type-arg]  # generic from click
         if isinstance(value, tuple):
             return value
         name, colon, count = value.rpartition(":")
-        if not colon or not name or not count.isascii() or not count.isdigit() or int(count) < 1:
+        if not colon or not name or _number(count, 9) < 1:
             self.fail(f"{value!r} is not NAME:PARTITIONS", param, ctx)
         return name, int(count)
 
@@ -195,8 +200,9 @@ def _serve(
     from txnkafka.env import LocalDataFiles, SystemClock
     from txnkafka.server import tcp
     from txnkafka.server.descriptors import raise_limit
-    from txnkafka.server.topics_at_start import create_topics
+    from txnkafka.server.topics_at_start import check_topics, create_topics
 
+    check_topics(topics)
     raise_limit()
     check_data_directory(LocalDataFiles(), data)
     check_address("--listen", *listen)

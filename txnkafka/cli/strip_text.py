@@ -60,25 +60,26 @@ def _pointer(strip: Strip) -> str:
 
 
 class Legend:
-    """Says what symbols mean, those that were not explained before."""
+    """Says what the symbols so far mean, again where one is new: which of them a cell shows depends on all
+    that are before it."""
 
     def __init__(self) -> None:
         self._explained: set[State] = set()
-        self._new: set[State] = set()
+        self._seen: set[State] = set()
 
     def add(self, strip: Strip) -> None:
         """Note the symbols of a strip that was written."""
-        self._new |= {cell.state for cell in strip.cells} - self._explained
+        self._seen |= {cell.state for cell in strip.cells}
 
     def write(self) -> None:
-        """Write the meaning of the new symbols."""
+        """Write the meaning of the symbols, unless all are explained."""
+        if self._seen == self._explained:
+            return
         symbols = _symbols()
         words = ", ".join(
-            f"{symbols[state]}{NO_BREAK}{word}" for state, word in WORDS.items() if state in self._new
+            f"{symbols[state]}{NO_BREAK}{word}" for state, word in WORDS.items() if state in self._seen
         )
-        if words:
-            write_paragraph(f"{INDENT}A cell shows the first of these that is in it: {words}.")
-        if self._new and not self._explained:
+        write_paragraph(f"{INDENT}A cell shows the first of these that is in it: {words}.")
+        if not self._explained:
             write_paragraph(f"{INDENT}^ LSO is the last stable offset, where a read_committed reader stops.")
-        self._explained |= self._new
-        self._new.clear()
+        self._explained = set(self._seen)

@@ -12,6 +12,8 @@ from txnkafka.cli.completion import PathOrAddress, TopicName, complete_partition
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from click.shell_completion import CompletionItem
 
     from txnkafka.cli.output import Messages
@@ -152,12 +154,14 @@ def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions)
     return candidate in partitions or (of_topic and (not numbers or candidate.partition in numbers))
 
 
-def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
-    """Return the partitions that --topic and --partition select. Raises an error for a value that selects
-    none."""
+def chosen_partitions(
+    log_dir: LogDir, topics: Topics, partitions: Partitions, elsewhere: Collection[TopicPartition] = ()
+) -> list[TopicPartition]:
+    """Return the partitions that --topic and --partition select, of those in the directories and others that
+    these know of. Raises an error for a value that selects none."""
     from txnkafka.logdir.names import topic_matches
 
-    there = log_dir.topic_partitions
+    there = sorted({*log_dir.topic_partitions, *elsewhere})
     numbers = [number for number in partitions if isinstance(number, int)]
     if numbers and not topics:
         raise click.UsageError(
@@ -165,14 +169,14 @@ def chosen_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -
         )
     for topic in topics:
         if not any(topic_matches(candidate.topic, topic) for candidate in there):
-            _unknown_topic(log_dir, topic)
+            _unknown_topic(log_dir, there, topic)
     for partition in partitions:
         whole = isinstance(partition, TopicPartition)
         if not any(
             candidate == partition if whole else is_chosen(candidate, topics, (partition,))
             for candidate in there
         ):
-            _unknown_partition(log_dir, topics, partition)
+            _unknown_partition(log_dir, there, topics, partition)
     return [candidate for candidate in there if is_chosen(candidate, topics, partitions)]
 
 
@@ -185,28 +189,30 @@ def readable_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions)
     return chosen if topics or partitions else without_internal(chosen)
 
 
-def _unknown_topic(log_dir: LogDir, topic: str) -> NoReturn:
-    if any(str(candidate) == topic for candidate in log_dir.topic_partitions):
+def _unknown_topic(log_dir: LogDir, there: list[TopicPartition], topic: str) -> NoReturn:
+    if any(str(candidate) == topic for candidate in there):
         _unknown(log_dir, f"topic {topic}", f"did you mean --partition {topic}?")
-    _unknown(log_dir, f"topic {topic}", _what_there_is("topics", list(log_dir.topics), topic))
+    _unknown(log_dir, f"topic {topic}", _topics_like(topic, there))
 
 
-def _unknown_partition(log_dir: LogDir, topics: Topics, partition: int | TopicPartition) -> NoReturn:
+def _unknown_partition(
+    log_dir: LogDir, there: list[TopicPartition], topics: Topics, partition: int | TopicPartition
+) -> NoReturn:
+    from txnkafka.logdir.names import what_there_is
+
     name = f"partition {partition} of {' or '.join(topics)}"
     if isinstance(partition, TopicPartition):
         name, topics = str(partition), (partition.topic,)
-        if partition.topic not in log_dir.topics:
-            _unknown(log_dir, name, _what_there_is("topics", list(log_dir.topics), partition.topic))
-    there = sorted(
-        {candidate.partition for candidate in log_dir.topic_partitions if is_chosen(candidate, topics, ())}
-    )
-    _unknown(log_dir, name, _what_there_is("partitions", list(map(str, there)), ""))
+        if all(candidate.topic != partition.topic for candidate in there):
+            _unknown(log_dir, name, _topics_like(partition.topic, there))
+    numbers = sorted({candidate.partition for candidate in there if is_chosen(candidate, topics, ())})
+    _unknown(log_dir, name, what_there_is("partitions", list(map(str, numbers)), ""))
 
 
-def _what_there_is(kind: str, names: list[str], wanted: str) -> str:
+def _topics_like(topic: str, there: list[TopicPartition]) -> str:
     from txnkafka.logdir.names import what_there_is
 
-    return what_there_is(kind, names, wanted)
+    return what_there_is("topics", sorted({candidate.topic for candidate in there}), topic)
 
 
 def _unknown(log_dir: LogDir, what: str, there: str) -> NoReturn:

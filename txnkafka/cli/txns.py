@@ -4,13 +4,13 @@ cluster."""
 from __future__ import annotations
 
 from collections import Counter
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.judgement import now_option
+from txnkafka.cli.named import check_patterns, is_named
 from txnkafka.cli.output import FORMATS, Layout, write_json, write_paragraph, write_table
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import directory_options, open_log_dir
@@ -97,6 +97,8 @@ def txns(
         rows = _rows(log_dir, now)
     for finding in log_dir.coordinator.findings:
         messages.finding(finding)
+    names, place = [row["transactional_id"] for row in rows], ", ".join(log_dir.paths)
+    check_patterns(patterns, names, "transactional id", "transactional ids", place)
     chosen = [row for row in rows if _is_chosen(row, patterns, states)]
     if output_format == "json":
         write_json(chosen)
@@ -144,9 +146,8 @@ def _row(state: TransactionMetadata, partition: int, now_ms: int) -> Row:
 
 
 def _is_chosen(row: Row, patterns: tuple[str, ...], states: tuple[str, ...]) -> bool:
-    name = row["transactional_id"]
-    is_named = not patterns or any(name == each or fnmatchcase(name, each) for each in patterns)
-    return is_named and (not states or row["transaction_state"] in states)
+    of_state = not states or row["transaction_state"] in states
+    return of_state and is_named(row["transactional_id"], patterns)
 
 
 def _write(rows: list[Row], *, wide: bool) -> None:

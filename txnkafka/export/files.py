@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 from txnkafka._core.text import TextWriter
 from txnkafka.record.arrow import arrow_schema, to_arrow
+from txnkafka.shown import plain_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -150,7 +151,8 @@ class UnitFiles:
         return self._files.join(self._folder, f"{name}.staged")
 
     def _partition(self, day: Day) -> dict[str, str | None]:
-        values = {"topic": self._topic_partition.topic, "date": None if day is None else _date(day)}
+        topic = plain_name(self._topic_partition.topic)  # as in the column: readers take it for one
+        values = {"topic": topic, "date": None if day is None else _date(day)}
         return {name: values[name] for name in self._options.partition_by}
 
     def _writers(self) -> Callable[[str, Day], _Writer]:

@@ -50,6 +50,7 @@ CHECKPOINTS = (
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
+MOST_NAMED = 3
 T = TypeVar("T")
 
 
@@ -221,10 +222,7 @@ class LogDir(Tables):
                 text = f"another spelling of {parsed.topic_partition}, which exists too"
                 self._note("foreign-directory", "warning", full, text, "move it away: it is not read")
         if not directory.is_log_directory and not self._any_holds_log(path, named):
-            raise LogDirError(
-                f"{path} is no Kafka log directory: "
-                "it contains neither partition directories (topic-0) nor segments (*.log)"
-            )
+            raise LogDirError(f"{path} is no Kafka log directory: {_nothing_of_kafka(list(named))}")
 
     def _named(self, path: str, entries: Iterable[DirectoryEntry]) -> dict[str, PartitionDirectory]:
         """Return the directories that have the name of a partition, Kafka's own spelling first. An entry that
@@ -298,6 +296,14 @@ class LogDir(Tables):
             f"{source.topic_partition} lies in two places, {other.path} and {source.path}; "
             "Kafka refuses to start on that too: read them one at a time"
         )
+
+
+def _nothing_of_kafka(named: list[str]) -> str:
+    """Return what a directory lacks whose entries ``named`` only have names of partitions."""
+    if not named:
+        return "it contains neither partition directories (topic-0) nor segments (*.log)"
+    names = ", ".join([*named[:MOST_NAMED], *(["…"] if len(named) > MOST_NAMED else [])])
+    return f"it has no {META_PROPERTIES}, and what is named like a partition ({names}) has no file of Kafka's"
 
 
 class _Directory:

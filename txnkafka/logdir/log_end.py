@@ -22,6 +22,10 @@ _CODES = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbag
 AFTER_A_KILL: Final = (
     "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"
 )
+_WAS_FLUSHED: Final = (
+    "restore the end of the log from a replica or a backup: what is missing was flushed. 'txnkafka repair' "
+    "and 'txnkafka serve' refuse the partition; Apache Kafka cuts the tail off when it starts"
+)
 _AFTER_A_CLEAN_SHUTDOWN: Final = (
     "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "
     "are missing, which it refuses"
@@ -97,7 +101,10 @@ def end_of_log(
         if misplaced is not None:
             findings.append(_misplaced(segments[i], misplaced, index.end_position))
         if not (being_written and index.stop in ("torn", "zeros")):
-            findings.append(_cut(segments[i:], index, reason, clean_shutdown=clean_shutdown))
+            was_flushed = end_offset < (recovery_point or 0)
+            findings.append(
+                _cut(segments[i:], index, reason, clean_shutdown=clean_shutdown, was_flushed=was_flushed)
+            )
         index.truncate(len(index), "end", "")
         segments[i].remember(index.end_position, only)
         return LogEnd(segments[: i + 1], end_offset, findings, checked_from)
@@ -141,13 +148,15 @@ def _accepted(segment: SegmentReader, start: int, *, check_crc: bool) -> Iterato
 
 
 def _cut(
-    segments: list[SegmentReader], index: BatchIndex, reason: str, *, clean_shutdown: bool
+    segments: list[SegmentReader], index: BatchIndex, reason: str, *, clean_shutdown: bool, was_flushed: bool
 ) -> Finding:
     """Return what is said of the bytes from the end of the index on, in the first of these segments, and of
     the other segments."""
     path, position = segments[0].path, index.end_position
     if index.stop != "crc":
-        return tail_finding(path, position, index.stop, reason, clean_shutdown=clean_shutdown)
+        return tail_finding(
+            path, position, index.stop, reason, clean_shutdown=clean_shutdown, was_flushed=was_flushed
+        )
     left_out = sum(segment.size for segment in segments) - position
     text = f"{reason}; {left_out} bytes from here on are left out, as Kafka's recovery would cut them off"
     remedy = "restore the file from a replica or a backup if what follows is needed"
@@ -164,11 +173,15 @@ def _misplaced(segment: SegmentReader, position: int, end: int) -> Finding:
     return Finding(segment.path, position, "error", "misplaced-batch", text, remedy)
 
 
-def tail_finding(path: str, position: int, stop: str, reason: str, *, clean_shutdown: bool) -> Finding:
-    """Return the finding for bytes behind the last whole batch; ``stop`` says what kind of bytes."""
+def tail_finding(
+    path: str, position: int, stop: str, reason: str, *, clean_shutdown: bool, was_flushed: bool
+) -> Finding:
+    """Return the finding for bytes behind the last whole batch; ``stop`` says what kind of bytes.
+    ``was_flushed``: the broker had noted a recovery point above the offset where they begin."""
     text = f"the log ends here: {reason}"
     if not clean_shutdown:
-        return Finding(path, position, "warning", _CODES[stop], text, AFTER_A_KILL)
+        remedy = _WAS_FLUSHED if was_flushed else AFTER_A_KILL
+        return Finding(path, position, "warning", _CODES[stop], text, remedy)
     consequence = "it does not start" if stop == "zeros" else "it appends behind it"
     text = f"{text}; after a clean shutdown the broker does not cut this off: {consequence}"
     return Finding(path, position, "error", _CODES[stop], text, _AFTER_A_CLEAN_SHUTDOWN)

@@ -1,4 +1,4 @@
-"""Names of topics: which a pattern selects, which are Kafka's own, and hints for names that do not exist."""
+"""Names of topics: which a pattern selects, which are Kafka's own; hints for names that do not exist."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from txnkafka.model import TopicPartition
 __all__ = ["topic_matches", "what_there_is", "without_internal"]
 
 LISTED = 10
+LISTS = {"groups": "groups", "transactional ids": "txns"}  # the command that lists all of a kind, else ls
 INTERNAL = "__"  # __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata
 
 
@@ -29,12 +30,14 @@ def without_internal(partitions: Iterable[TopicPartition]) -> list[TopicPartitio
 
 
 def what_there_is(kind: str, names: Sequence[str], wanted: str) -> str:
-    """Return names similar to ``wanted`` as a question, else the first of the existing names."""
+    """Return names similar to ``wanted`` as a question, else the first of the existing names. ``wanted`` is
+    empty where names have no similarity, as numbers."""
     lower = {name.lower(): name for name in reversed(names)}
     near = get_close_matches(wanted.lower(), lower, n=3, cutoff=0.7)
-    if near and kind == "topics":
+    if near:
         return f"did you mean {' or '.join(lower[name] for name in near)}?"
     if not names:
         return f"there are no {kind}"
-    more = f" and {len(names) - LISTED:,} more, which 'txnkafka ls' lists" if len(names) > LISTED else ""
+    command = f"'txnkafka {LISTS.get(kind, 'ls')}'"
+    more = f" and {len(names) - LISTED:,} more, which {command} lists" if len(names) > LISTED else ""
     return f"there are the {kind} {', '.join(names[:LISTED])}{more}"

@@ -29,7 +29,7 @@ from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit, since
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read import read_unit
-from txnkafka.logdir.read_request import ReadRequest, Selection, request_of
+from txnkafka.logdir.read_request import ReadRequest, Selection, check_end_offset, request_of
 from txnkafka.logdir.snapshot_files import SnapshotFiles
 from txnkafka.logdir.survey import survey, transactions_between
 from txnkafka.logdir.tables import Tables
@@ -197,6 +197,7 @@ class PartitionView(Tables):
     ) -> Iterator[TransactionRange]:
         """Yield what ``transactions`` returns one by one, without keeping all of it in memory."""
         check_integers(start_offset=start_offset, end_offset=end_offset)
+        check_end_offset(end_offset)
         start = self.log_start_offset if start_offset is None else start_offset
         end = self.log_end_offset if end_offset is None else end_offset
         return transactions_between(self.segments, start, end)

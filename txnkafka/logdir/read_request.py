@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from txnkafka.errors import CorruptRecordError
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = ["ReadRequest", "Selection", "request_of"]
+__all__ = ["ReadRequest", "Selection", "check_end_offset", "request_of"]
 
 ENDS = ("log-end", "high-watermark")
 
@@ -49,8 +49,8 @@ class ReadRequest:
     batch reading stops with CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the
     error, the batch is left out.
 
-    Raises ValueError for an unknown isolation level or word, a predicate that cannot be parsed and a bound
-    that is given twice, TypeError for an offset or time that is no int.
+    Raises ValueError for an unknown isolation level or word, a predicate that cannot be parsed, a negative
+    end and a bound that is given twice, TypeError for an offset or time that is no int.
     """
 
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
@@ -69,6 +69,7 @@ class ReadRequest:
             start_time=self.start_time,
             end_time=self.end_time,
         )
+        check_end_offset(self.end_offset)
         object.__setattr__(self, "isolation_level", IsolationLevel.of(self.isolation_level))
         object.__setattr__(self, "where", _predicate(self.where))
         if self.up_to not in ENDS:
@@ -119,6 +120,12 @@ def request_of(**selection: Unpack[Selection]) -> ReadRequest:
         if name not in names:
             raise TypeError(f"there is no keyword {name}: {nearest(name, names)}")
     return ReadRequest(**selection)  # type: ignore[arg-type]  # words are converted by __post_init__
+
+
+def check_end_offset(end_offset: int | None) -> None:
+    """Raise ValueError for a negative end: it would silently be in front of every log."""
+    if end_offset is not None and end_offset < 0:
+        raise ValueError(f"end_offset must be at least 0, not {end_offset}: only a start counts from the end")
 
 
 def _predicate(where: object) -> Predicate:

@@ -61,11 +61,16 @@ class Survey(NamedTuple):
             *topic_partition, self.segments, hidden, start_offset=start_offset, end_offset=end_offset
         )
 
+    def _path_of(self, offset: int) -> str:
+        """Return the path of the segment that contains an offset; there is a segment."""
+        paths = (segment.path for segment in self.segments if offset < segment.limit)
+        return next(paths, self.segments[-1].path)
+
     def held_back(self, end_offset: int, start_offset: int = 0) -> list[Finding]:
         """Return findings about transactions that begin in [start_offset, end_offset) and whose records a
         read_committed reader misses though they were not aborted."""
         return [
-            _held_back(txn)
+            _held_back(txn, self._path_of(txn.first_offset))
             for txn in self.transactions
             if txn.outcome in ("undecided", "open") and start_offset <= txn.first_offset < end_offset
         ]
@@ -269,9 +274,9 @@ def _hole(headers: SegmentHeaders) -> Finding:
     )
 
 
-def _held_back(transaction: TransactionRange) -> Finding:
+def _held_back(transaction: TransactionRange, path: str) -> Finding:
     return Finding(
-        "",
+        path,
         None,
         "error",
         "undecided-transaction",

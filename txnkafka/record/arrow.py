@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from txnkafka.env.packages import import_package
 from txnkafka.model import TopicPartition
 from txnkafka.record.batch import header_key
-from txnkafka.shown import nearest
+from txnkafka.shown import nearest, plain_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -108,7 +108,7 @@ def _values(columns: RecordColumns, _: TopicPartition, kind: pa.DataType) -> pa.
 def _topic(columns: RecordColumns, topic_partition: TopicPartition, kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
-    return pa.repeat(pa.scalar(topic_partition.topic, kind), len(columns))
+    return pa.repeat(pa.scalar(plain_name(topic_partition.topic), kind), len(columns))
 
 
 def _partition(columns: RecordColumns, topic_partition: TopicPartition, kind: pa.DataType) -> pa.Array:

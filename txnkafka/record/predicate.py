@@ -15,6 +15,7 @@ from functools import reduce
 from typing import Final, NamedTuple, TypeAlias
 
 from txnkafka.model import TopicPartition
+from txnkafka.shown import plain_name
 
 __all__ = [
     "ANY",
@@ -239,7 +240,7 @@ def bind(predicate: Predicate, topic_partition: TopicPartition) -> Predicate:
         return _disjunction(bind(choice, topic_partition) for choice in predicate.choices)
     match predicate.operand.column:
         case "topic":
-            return ANY if _holds(predicate, topic_partition.topic) else NOTHING
+            return ANY if _holds(predicate, plain_name(topic_partition.topic)) else NOTHING
         case "partition":
             return ANY if _holds(predicate, topic_partition.partition) else NOTHING
     return predicate

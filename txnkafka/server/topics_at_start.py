@@ -6,8 +6,10 @@ import logging
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.requests import NewTopic
+from txnkafka.broker.topics import MOST_PARTITIONS
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import KafkaError
+from txnkafka.errors import InvalidTopicError, KafkaError
+from txnkafka.model import validate_topic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,9 +18,29 @@ if TYPE_CHECKING:
     from txnkafka.broker.requests import TopicResult
     from txnkafka.env import Clock
 
-__all__ = ["create_topics", "settle"]
+__all__ = ["check_topics", "create_topics", "settle"]
 
 LOG = logging.getLogger("txnkafka.server")
+
+
+def check_topics(topics: Mapping[str, int]) -> None:
+    """Raise KafkaError for topics that no broker can create, whatever is in its directory: before there is
+    one."""
+    names_of_metrics: dict[str, str] = {}
+    for name in topics:
+        try:
+            validate_topic(name)
+        except InvalidTopicError as error:
+            raise _refusal(name, str(error)) from None
+        other = names_of_metrics.setdefault(name.replace(".", "_"), name)
+        if other != name:
+            raise _refusal(name, f"its metrics would have the names of those of {other}")
+    if sum(topics.values()) > MOST_PARTITIONS:
+        raise KafkaError(f"at most {MOST_PARTITIONS:,} partitions can be created at once")
+
+
+def _refusal(name: str, reason: str) -> KafkaError:
+    return KafkaError(f"the topic {name} cannot be created: {reason}")
 
 
 def create_topics(broker: Broker, topics: Mapping[str, int], clock: Clock) -> None:
@@ -34,8 +56,7 @@ def create_topics(broker: Broker, topics: Mapping[str, int], clock: Clock) -> No
             if count != topics[result.name]:
                 LOG.warning("topic %s has %d partitions and keeps them", result.name, count)
         elif result.error != ErrorCode.NONE:
-            reason = result.message or result.error.name
-            raise KafkaError(f"the topic {result.name} cannot be created: {reason}")
+            raise _refusal(result.name, result.message or result.error.name)
 
 
 def settle(broker: Broker, clock: Clock) -> None:

@@ -132,7 +132,7 @@ def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
                 "leave it out of the address, and give it in storageOptions"
             )
     log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
-    report(log_dir.findings, log_dir)
+    report(log_dir.findings)
     return log_dir
 
 
@@ -162,8 +162,7 @@ def _units(plans: Iterable[PartitionPlan]) -> Iterator[ReadTask]:
     for plan in plans:
         if plan.error is not None:
             raise plan.error
-        where = f"{plan.units[0].topic}-{plan.units[0].partition}" if plan.units else "a partition"
-        report(plan.findings, where)
+        report(plan.findings)
         yield from (ReadTask((unit,), plan.mapped) for unit in plan.units)
 
 
@@ -184,8 +183,8 @@ def _joined(tasks: Iterable[ReadTask], limit: int, max_records: int | None) -> I
         yield ReadTask(tuple(units), mapped)
 
 
-def report(findings: Iterable[Finding], where: object) -> None:
-    """Log findings; ``where`` is shown for those without a file."""
+def report(findings: Iterable[Finding]) -> None:
+    """Log findings."""
     for finding in findings:
         level = logging.INFO if finding.severity == "note" else logging.WARNING
-        LOG.log(level, "%s: %s; %s", finding.file or where, finding.message, finding.remedy)
+        LOG.log(level, "%s: %s; %s", finding.file, finding.message, finding.remedy)

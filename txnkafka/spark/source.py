@@ -18,6 +18,7 @@ from pyspark.sql.datasource import (
     DataSource,
     DataSourceReader,
     DataSourceStreamReader,
+    DataSourceStreamWriter,
     DataSourceWriter,
     InputPartition,
 )
@@ -71,6 +72,10 @@ class TxnKafkaDataSource(DataSource):
         return _NoStreamReader()
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Raise NotImplementedError: there is no writing."""
+        raise NotImplementedError(READ_ONLY)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Raise NotImplementedError: there is no writing."""
         raise NotImplementedError(READ_ONLY)
 

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from txnkafka.env import remove_tree, this_process, unique_name
+from txnkafka.env import make_directories, remove_tree, this_process, unique_name
 from txnkafka.errors import (
     CorruptFileError,
     FlushUnderWayError,
@@ -114,9 +114,7 @@ class DataDirectory:
     # Opening
 
     def _take_lock(self) -> Lock:
-        if not self.files.is_directory(self.path):
-            self.files.make_directory(self.path)
-            self.files.sync_directory(self.files.split(self.path)[0])
+        make_directories(self.files, self.path)
         lock = self.files.lock(self._file(LOCK_FILE))
         if lock is None:
             raise LogDirError(f"{self.path} is locked by another owner: stop the broker that uses it first")

@@ -142,9 +142,24 @@ def test_unknown_names_say_what_there_is(run: Run, log_dir: Path) -> None:
 
 
 def test_an_offset_that_is_not_in_the_log(run: Run, log_dir: Path) -> None:
-    answer = run("cat", log_dir, *PARTITION, "--start-offset", 99)
-    assert (answer.status, answer.stdout) == (2, "")
-    assert "offset 99 of orders-0 is not in the log, which has 0 to 7" in answer.stderr
+    """Nothing is read, so no note says up to where."""
+    (log_dir / "log-start-offset-checkpoint").write_text("0\n1\norders 0 2\n")
+    (log_dir / "replication-offset-checkpoint").write_text("0\n1\norders 0 3\n")
+    export = ("export", "--to", "jsonl", "--output", log_dir.parent / "out")
+    for command, number in ((("cat",), 99), (("cat",), 1), (export, 99)):
+        answer = run(*command, log_dir, *PARTITION, "--start-offset", number)
+        assert answer == (
+            2, "", f"txnkafka: error: offset {number} of orders-0 is not in the log, which has 2 to 7\n"
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("end", "noted"), [(3, []), (4, ["offset 3,"]), (7, ["offsets 3 to 5", "offset 6,"])]
+)
+def test_a_note_is_about_what_was_read(run: Run, log_dir: Path, end: int, noted: list[str]) -> None:
+    (log_dir / "replication-offset-checkpoint").write_text("0\n1\norders 0 3\n")
+    notes = run("cat", log_dir, *PARTITION, "--end-offset", end).stderr.splitlines()
+    assert [words in note for words, note in zip(noted, notes, strict=True)] == [True] * len(noted)
 
 
 def damage(log_dir: Path, position: int) -> None:

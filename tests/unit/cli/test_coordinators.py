@@ -10,7 +10,7 @@ import pytest
 
 from tests.models.builder import Batch, PlainRecord
 from tests.models.coordinator_log import transaction_key
-from tests.unit.cli.conftest import START, Run
+from tests.unit.cli.conftest import START, Run, offset
 from tests.unit.logdir.logs import write_log
 
 
@@ -174,12 +174,39 @@ def test_a_group_that_waits_for_what_does_not_end_is_status_1(run: Run, cluster:
         (["--group", "b*", "--group", "copier"], ["billing", "copier"]),
         (["--waiting"], ["billing", "copier"]),
         (["--topic", "gone"], ["late"]),
-        (["--topic", "a", "--partition", "1"], []),
         (["--partition", "gone-3", "--group", "billing"], []),
     ],
 )
 def test_chosen_groups(run: Run, cluster: Path, filters: list[str], names: list[str]) -> None:
     assert [row["group"] for row in rows(run, "groups", cluster, *filters)] == names
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("groups --group nope", "no group nope in {}; there are the groups billing, copier, late"),
+        ("groups --group billing --group x*", "no group x* in {}; there are the groups"),
+        ("groups --group biling", "no group biling in {}; did you mean billing?"),
+        ("groups --topic b", "no topic b in {}; there are the topics __consumer_offsets"),
+        ("groups --topic gone --partition 4", "no partition 4 of gone in {}; there are the partitions 3"),
+        ("groups --partition 0", "--partition needs --topic"),
+        ("txns --transactional-id nope", "no transactional id nope in {}; there are the transactional ids"),
+        ("txns --transactional-id shop* --transactional-id y*", "no transactional id y* in {}; there are"),
+        ("txns --transactional-id shop-3", "no transactional id shop-3 in {}; did you mean shop-2 or shop?"),
+    ],
+)
+def test_what_names_nothing(run: Run, cluster: Path, command: str, message: str) -> None:
+    name, *options = command.split()
+    answer = run(name, cluster, *options)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.stderr.startswith(f"txnkafka: error: {message.format(cluster)}")
+
+
+def test_groups_without_number(run: Run, tmp_path: Path) -> None:
+    records = [offset(f"g{number}", "a", 0, 1) for number in range(12)]
+    write_log(tmp_path, "__consumer_offsets-0", {0: [Batch(records=records).encode()]})
+    answer = run("groups", tmp_path, "--group", "nope")
+    assert answer.stderr.endswith("g6, g7 and 2 more, which 'txnkafka groups' lists\n")
 
 
 def test_wide_has_metadata_and_verdicts(run: Run, cluster: Path) -> None:

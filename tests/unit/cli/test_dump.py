@@ -301,15 +301,19 @@ def test_what_is_wrong_with_a_file_is_a_finding(dumped: Dump, name: str, content
 def test_unreadable_files_are_reported_and_the_others_dumped(run: Run, log_dir: Path) -> None:
     fifo = log_dir / f"{NAME}.log"
     os.mkfifo(fifo)
-    names = [log_dir / "gone.log", log_dir / "orders-0", log_dir / "notes.md", log_dir / "x.index", fifo]
-    answer = run("dump", *names, log_dir / "meta.properties")
+    for name in ("notes.md", "x.index"):
+        (log_dir / name).write_bytes(b"")
+    names = ["gone.log", "gone.md", "orders-0", "notes.md", "x.index", fifo.name, "meta.properties"]
+    answer = run("dump", *(log_dir / name for name in names))
     assert answer.status == 2
     assert answer.lines == [
         f"{log_dir}/meta.properties:",
         'meta_properties  version=1  cluster_id="c"  node_id=1',
     ]
-    gone, directory, unknown, unnamed, not_regular = answer.stderr.splitlines()
-    assert gone == f"txnkafka: error: cannot read {log_dir}/gone.log: No such file or directory"
+    *gone, directory, unknown, unnamed, not_regular = answer.stderr.splitlines()
+    assert gone == [
+        f"txnkafka: error: cannot read {log_dir}/{name}: No such file or directory" for name in names[:2]
+    ]
     assert directory == (
         f"txnkafka: error: {log_dir}/orders-0 is a directory; "
         f"dump takes files, as in {log_dir}/orders-0/*.log"

@@ -19,20 +19,27 @@ from txnkafka.env import LocalDataFiles
         (["--listen", "9092"], "'9092' is not HOST:PORT"),
         (["--listen", "localhost:70000"], "is not HOST:PORT"),
         (["--listen", ":1"], "is not HOST:PORT"),
+        (["--listen", f"a:{'9' * 5000}"], "is not HOST:PORT"),
         (["--config", "num.partitions"], "'num.partitions' is not KEY=VALUE"),
         (["--config", "num.partition=3"], "did you mean num.partitions?"),
         (["--config", "num.partitions=0"], "num.partitions must be 1 to"),
         (["--config", "num.partitions=1", "--config", "num.partitions=2"], "--config is given twice"),
         (["--create-topic", "a:0"], "'a:0' is not NAME:PARTITIONS"),
         (["--create-topic", "a"], "'a' is not NAME:PARTITIONS"),
-        (["--create-topic", "a b:1"], "the topic a b cannot be created"),
+        (["--create-topic", "a:10001"], "at most 10,000 partitions can be created at once"),
+        (["--create-topic", f"a:{'9' * 5000}"], "is not NAME:PARTITIONS"),
+        (["--create-topic", "a b:1"], "the topic a b cannot be created: topic name 'a b' contains"),
+        (["--create-topic", "or/ders:1"], "the topic or/ders cannot be created: topic name"),
+        (["--create-topic", "a.b:1", "--create-topic", "a_b:1"], "topic a_b cannot be created: its metrics"),
         (["--durability", "none"], "'none' is not one of"),
     ],
 )
 def test_refused(run: Run, tmp_path: Path, options: list[str], reason: str) -> None:
+    """Nothing is created."""
     result = run("serve", "--data", tmp_path / "data", *options)
     assert result.status == 2
     assert reason in result.stderr
+    assert not (tmp_path / "data").exists()
 
 
 @pytest.mark.parametrize("option", ["--listen", "--metrics"])

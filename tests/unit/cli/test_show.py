@@ -108,3 +108,20 @@ def test_lso_draws_a_stuck_partition_from_a_bit_before_it(tmp_path: Path, run: R
     answer = run("lso", tmp_path, "--topic", "a", "--now", START)
     assert answer.lines[0] == "a-0  OPEN_WITHIN_TIMEOUT"
     assert OPEN * 2 not in answer.stdout, "not stuck, not drawn"
+
+
+def test_a_later_legend_is_true_of_the_strip_above_it(tmp_path: Path, run: Run) -> None:
+    """It listed the new symbols only, and said that a cell shows the first of these that is in it."""
+    open_for(tmp_path, TIMEOUT + 1)
+    held = {"producer_id": 7, "producer_epoch": 0, "transactional": True}
+    aborted = batch(3, 2, producer_id=8, producer_epoch=0, transactional=True)
+    write_log(tmp_path, "a-0", {0: [batch(0, 3), batch(3, 2, **held)]})
+    write_log(tmp_path, "b-0", {0: [batch(0, 3), aborted, marker(5, "abort", 8), batch(6, 2, **held)]})
+    write_log(tmp_path, "c-0", {0: [batch(0, 3), batch(3, 2, **held)]})
+    lines = run("lso", tmp_path, "--topic", "[abc]").lines
+    explained = [line.partition(": ")[2] for line in lines if line.startswith("  A cell shows")]
+    committed = f"{COMMITTED} committed or not transactional"
+    assert explained == [
+        f"{OPEN} open, {committed}.",
+        f"? hanging, {OPEN} open, {ABORTED} aborted, {committed}, | marker.",
+    ]  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from txnkafka.record import filter as record_filter
 from txnkafka.record.chunk import ChunkDecoder
 
 DAY = 86_400_000
+NO_UTF8 = os.fsdecode(b"caf\xe9-0")  # of a directory: no topic of Kafka's has such a name
 
 
 def log_of(root: Path, timestamps: list[int], name: str = "t-0") -> Path:
@@ -99,6 +101,15 @@ def test_topics_whose_names_mean_something_in_a_path(tmp_path: Path, topic: str)
     run_export(tmp_path / "data", tmp_path / "out", "parquet")
     table = ds.dataset(tmp_path / "out", partitioning="hive").to_table()
     assert (table.num_rows, table["topic"].to_pylist()) == (1, [topic])
+
+
+@pytest.mark.parametrize("by", [("topic", "date"), ("date",), ()])
+def test_a_topic_that_is_no_utf8_is_escaped_as_in_json(tmp_path: Path, by: tuple[str, ...]) -> None:
+    for to in ("parquet", "jsonl"):
+        run_export(log_of(tmp_path / "data", [DAY], NO_UTF8), tmp_path / to, to, partition_by=by)
+    table = ds.dataset(tmp_path / "parquet", partitioning="hive").to_table()
+    (line,) = visible(tmp_path / "jsonl").values()
+    assert table["topic"].to_pylist() == [json.loads(line)["topic"]] == [r"caf\xe9"]
 
 
 def test_columns_without_keys_and_values(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pyiceberg.catalog import load_catalog
 from pyiceberg.table import Table
 
 from tests.unit.export.outputs import run_export
-from tests.unit.export.test_files import DAY, RUNS, log_of
+from tests.unit.export.test_files import DAY, NO_UTF8, RUNS, log_of
 from tests.unit.logdir.logs import batch
 from txnkafka import KafkaError
 from txnkafka.export.manifest import Round
@@ -91,6 +91,15 @@ def test_delta_knows_dates_and_counts(tmp_path: Path) -> None:
 def test_a_topic_whose_name_means_something_in_a_path(tmp_path: Path, to: str) -> None:
     run_export(log_of(tmp_path / "data", [DAY], "a=b%3Dc-0"), tmp_path / "out", to)
     assert OFFSETS[to](tmp_path / "out") == [0]
+
+
+@each_format
+@pytest.mark.parametrize("by", [("topic", "date"), ()])
+def test_a_topic_that_is_no_utf8_is_escaped_as_in_json(tmp_path: Path, to: str, by: tuple[str, ...]) -> None:
+    run_export(log_of(tmp_path / "data", [DAY], NO_UTF8), tmp_path / "out", to, partition_by=by)
+    out = tmp_path / "out"
+    found = DeltaTable(out).to_pyarrow_table() if to == "delta" else iceberg(out).scan().to_arrow()
+    assert found["topic"].to_pylist() == [r"caf\xe9"]
 
 
 def test_iceberg_leaves_out_what_a_filter_cannot_need(tmp_path: Path) -> None:

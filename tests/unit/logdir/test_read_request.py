@@ -28,6 +28,7 @@ SEGMENTS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1), batch(6, 2)]}
         ({"on_corrupt": "ignore"}, ValueError, "on_corrupt must be stop or skip, not 'ignore'"),
         ({"start_offset": 1.5}, TypeError, "start_offset must be an int, not 1.5"),
         ({"end_time": "now"}, TypeError, "end_time must be an int, not 'now'; it is milliseconds since 1970"),
+        ({"end_offset": -1}, ValueError, "end_offset must be at least 0, not -1: only a start counts from"),
         ({"start_offset": 1, "start_time": 1}, ValueError, "start_offset and start_time exclude each other"),
         ({"end_offset": 0, "end_time": 0}, ValueError, "end_offset and end_time exclude each other"),
     ],
@@ -35,6 +36,16 @@ SEGMENTS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1), batch(6, 2)]}
 def test_a_wrong_request_is_refused(given: dict[str, Any], error: type[Exception], message: str) -> None:
     with pytest.raises(error, match=message):
         ReadRequest(**given)
+
+
+def test_a_negative_end_is_refused_by_all_that_read(tmp_path: Path) -> None:
+    """Nothing was read, without a word."""
+    view: Any = partition(tmp_path, SEGMENTS)
+    for name in ("records", "read", "plan", "count", "to_arrow", "transactions", "bounds"):
+        with pytest.raises(ValueError, match="end_offset must be at least 0, not -1"):
+            getattr(view, name)(end_offset=-1)
+    assert [record.offset for record in view.records(start_offset=-1)] == [7]
+    assert list(view.records(end_offset=0)) == []
 
 
 def test_a_request_is_a_value() -> None:

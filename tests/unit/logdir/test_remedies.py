@@ -8,9 +8,14 @@ from pathlib import Path
 import pytest
 
 from tests.models.log_directory import LogDirectory
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalFileSystem
+from txnkafka.env.overlay import OverlayFiles
 from txnkafka.logdir import Finding, LogDir
 from txnkafka.logdir.verify import verify
 from txnkafka.logdir.verify.findings import CODES, REMEDIES, Findings
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.recovery.log_loader import Repair
 
 SEVERITIES = ("error", "warning", "note")
 
@@ -41,25 +46,39 @@ def test_no_remedy_describes_by_hand_what_repair_does() -> None:
     assert {"missing-txnindex", "bad-index", ("missing-snapshot", "error")} <= repaired
 
 
-def tail(root: Path, content: bytes, *, clean: bool) -> Finding:
+def tail(root: Path, content: bytes, *, clean: bool, recovery_point: int = 0) -> list[Finding]:
+    """Return what verify says of a tail, and what readers say."""
     directory = LogDirectory(root).write()
     marker = root / ".kafka_cleanshutdown"
     if clean:
         marker.write_bytes(b'{"version":0,"brokerEpoch":1}')
     else:
         marker.unlink(missing_ok=True)
-        (root / "recovery-point-offset-checkpoint").write_text("0\n0\n")
+        name = directory.partition.name.replace("-", " ")
+        (root / "recovery-point-offset-checkpoint").write_text(f"0\n1\n{name} {recovery_point}\n")
     log = directory.file(8)
     log.write_bytes(log.read_bytes() + content)
-    found = verify(LogDir(root)).findings
-    return next(each for each in found if each.code.endswith("-tail"))
+    log_dir = LogDir(root)
+    (view,) = log_dir.partitions()
+    each_found = verify(log_dir).findings, view.tail_findings
+    return [next(each for each in found if each.code.endswith("-tail")) for found in each_found]
 
 
 @pytest.mark.parametrize("content", [bytes(300), b"\0" * 7, b"\xff" * 100])
 def test_what_to_do_about_a_tail_depends_on_how_the_broker_stopped(tmp_path: Path, content: bytes) -> None:
-    clean = tail(tmp_path / "clean", content, clean=True)
-    assert clean.severity == "error"
-    assert clean.remedy.startswith("run 'txnkafka repair' before the broker starts")
-    killed = tail(tmp_path / "killed", content, clean=False)
-    assert killed.severity == "warning"
-    assert killed.remedy.startswith("nothing to do if the broker was killed")
+    for clean in tail(tmp_path / "clean", content, clean=True):
+        assert clean.severity == "error"
+        assert clean.remedy.startswith("run 'txnkafka repair' before the broker starts")
+    for killed in tail(tmp_path / "killed", content, clean=False, recovery_point=9):
+        assert killed.severity == "warning"
+        assert killed.remedy.startswith("nothing to do if the broker was killed")
+
+
+def test_a_tail_below_the_recovery_point_is_not_cut_off_by_repair(tmp_path: Path) -> None:
+    for below in tail(tmp_path / "data", b"\xff" * 100, clean=False, recovery_point=20):
+        assert below.remedy.startswith("restore the end of the log")
+        assert "'txnkafka repair' and 'txnkafka serve' refuse the partition" in below.remedy
+    files, path = OverlayFiles(LocalFileSystem()), str(tmp_path / "data")
+    data = DataDirectory(files, path, lambda _: LogConfig(), now_ms=0, repair=Repair())
+    assert len(data.refused) == 1
+    data.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 from pathlib import Path
 from typing import Any
 
@@ -129,3 +130,13 @@ def test_a_missing_package_is_named_with_its_extra(
     with pytest.raises(MissingPackageError, match=rf"needs {package} .*pip install 'txnkafka\[{extra}\]'"):
         getattr(log_dir, method)()
     assert issubclass(MissingPackageError, ImportError)
+
+
+def test_a_topic_that_is_no_utf8_is_escaped_as_in_json(tmp_path: Path) -> None:
+    """Arrow has only Unicode: it was a UnicodeEncodeError."""
+    write_log(tmp_path, os.fsdecode(b"caf\xe9-0"), {0: [batch(0)]})
+    log_dir = LogDir(tmp_path)
+    assert log_dir.to_arrow(["topic"])["topic"].to_pylist() == [r"caf\xe9"] * 2
+    assert log_dir.to_pandas(["topic"])["topic"].tolist() == [r"caf\xe9"] * 2
+    assert log_dir.to_polars(["topic"])["topic"].to_list() == [r"caf\xe9"] * 2
+    assert [log_dir.count(where=rf"topic {sign} 'caf\xe9'") for sign in ("=", "!=")] == [2, 0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from tests.unit.storage.logs import NOW, append
 from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFiles
+from txnkafka.env import DataFiles, LocalDataFiles
 from txnkafka.errors import InvalidTopicError, LogDirError
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.testing.memory_files import MemoryFiles
@@ -47,6 +49,15 @@ def test_the_marker_of_a_clean_stop_is_there_while_nobody_owns_it(files: MemoryF
     assert not directory.repairs
     directory.close()
     assert files.exists(CLEAN)
+
+
+def test_missing_parents_are_created_as_apache_kafka_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for files, path in ((MemoryFiles(), "/a/b/c"), (LocalDataFiles(), "a/b/c")):
+        DataDirectory(files, path, lambda topic: LogConfig(), now_ms=NOW).close()
+        assert files.exists(f"{path}/.kafka_cleanshutdown")
 
 
 def test_one_owner(files: MemoryFiles) -> None:

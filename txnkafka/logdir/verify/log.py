@@ -208,6 +208,7 @@ class LogCheck:
             tail_finding(
                 segment.path, damage.position, damage.stop, damage.reason,
                 clean_shutdown=self.source.clean_shutdown,
+                was_flushed=self.end_offset < (self.source.recovery_point or 0),
             )
         )  # fmt: skip
 

@@ -20,6 +20,7 @@ from txnkafka.record.batch_header import (
     UNKNOWN_MAGIC,
 )
 from txnkafka.record.compression import CompressionType
+from txnkafka.shown import plain_name
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -163,7 +164,7 @@ def _visible(window: BatchWindow, kind: Any) -> Any:
 
 
 _COLUMNS: dict[str, Column] = {
-    "topic": _same(lambda segment: segment.topic_partition.topic),
+    "topic": _same(lambda segment: plain_name(segment.topic_partition.topic)),
     "partition": _same(lambda segment: segment.topic_partition.partition),
     "segment": _same(lambda segment: segment.base_offset),
     "position": _field("position"),

@@ -97,7 +97,7 @@ def _partition(view: PartitionView, schema: pa.Schema, options: ReadOptions) -> 
     if start >= end:
         return
     found = survey(view.segments, start, end, WHOLE_SEGMENT, with_txn_index=committed)
-    report([*view.tail_findings, *found.findings], view.topic_partition)
+    report([*view.tail_findings, *found.findings])
     view.close()  # release the indexes of all segments; from here on windows are read one by one
     ended = _ended(found.transactions)
     by_path = {segment.path: segment for segment in view.segments}

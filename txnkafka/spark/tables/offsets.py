@@ -72,7 +72,7 @@ def _partition(view: PartitionView, options: ReadOptions) -> Iterator[tuple[Any,
     if groups.findings and options.fail_on_data_loss:
         finding = groups.findings[0]
         raise LogDirError(f"{finding.file}: {finding.message}; failOnDataLoss=false shows what could be read")
-    report(groups.findings, view.topic_partition)
+    report(groups.findings)
     for committed in groups.committed.values():
         yield *_row(committed), False, None
     for pending in groups.pending.values():

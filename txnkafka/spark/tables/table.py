@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 )
 
 from txnkafka.model import NO_TIMESTAMP
+from txnkafka.shown import plain_name
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.read import MAX_BATCH_ROWS
 from txnkafka.spark.schema import check_fields, named_columns
@@ -134,8 +135,16 @@ def batches_of_rows(
     rows = iter(rows)
     while piece := list(islice(rows, MAX_BATCH_ROWS)):
         values = list(zip(*piece, strict=True))
-        arrays = [pa.array(values[place], field.type) for place, field in zip(places, schema, strict=True)]
+        arrays = [
+            pa.array(map(_arrow_value, values[place]), field.type)
+            for place, field in zip(places, schema, strict=True)
+        ]
         yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def _arrow_value(value: object) -> object:
+    """Escape the bytes of topics and paths that are no UTF-8: Arrow has only Unicode."""
+    return plain_name(value) if isinstance(value, str) else value
 
 
 def microseconds(timestamp: int) -> int | None:

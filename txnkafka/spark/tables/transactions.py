@@ -80,7 +80,7 @@ class TransactionsTask(NamedTuple):
 def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[TransactionsTask]:
     log_dir = open_log_dir(paths, options)
     partitions = chosen_partitions(log_dir, options)
-    report(log_dir.coordinator.findings, log_dir)
+    report(log_dir.coordinator.findings)
     transactional_ids = log_dir.coordinator.transactional_ids
     tasks = source_tasks(log_dir, partitions, options, parallelism)
     return [TransactionsTask(sources, transactional_ids) for sources in tasks]
@@ -101,7 +101,7 @@ def _partition(
     view: PartitionView, options: ReadOptions, transactional_ids: Mapping[int, str]
 ) -> Iterator[tuple[Any, ...]]:
     start, end = view.offset_range(partition_request(view, options))
-    report(view.tail_findings, view.topic_partition)
+    report(view.tail_findings)
     for txn in _transactions(view, end):
         if txn.last_offset >= start:
             yield view.topic, view.partition, transactional_ids.get(txn.producer_id), *_row(txn)

@@ -1,0 +1,31 @@
+"""Options that name groups or transactional ids, or have patterns for them: what they choose, and the error
+for one that chooses nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from fnmatch import fnmatchcase
+
+__all__ = ["check_patterns", "is_named"]
+
+
+def is_named(name: str, patterns: Collection[str]) -> bool:
+    """Whether a name is one of ``patterns``, or matches one; without patterns every name is."""
+    return not patterns or any(_matches(name, pattern) for pattern in patterns)
+
+
+def check_patterns(
+    patterns: Collection[str], names: Collection[str], noun: str, plural: str, place: str
+) -> None:
+    """Raise KafkaError for a pattern that matches none of ``names``, which are those in ``place``."""
+    for pattern in patterns:
+        if not any(_matches(name, pattern) for name in names):
+            from txnkafka.errors import KafkaError
+            from txnkafka.logdir.names import what_there_is
+
+            there = what_there_is(plural, sorted(names), pattern)
+            raise KafkaError(f"no {noun} {pattern} in {place}; {there}")
+
+
+def _matches(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
