@@ -13,7 +13,7 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from txnkafka.env import remove_tree, this_process, unique_name
+from txnkafka.env import remove_tree, unique_name
 from txnkafka.errors import (
     CorruptFileError,
     FlushUnderWayError,
@@ -26,7 +26,6 @@ from txnkafka.storage.formats.checkpoint import (
     format_partition_metadata,
 )
 from txnkafka.storage.formats.layout import (
-    LOCK_FILE,
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
@@ -42,13 +41,14 @@ from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
+from txnkafka.storage.ownership import take_directory
 from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFiles, Lock
+    from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.offset_checkpoints import CheckpointWork
 
@@ -100,8 +100,7 @@ class DataDirectory:
         self._config, self._repair, self._only = config, repair, only
         self._holds_recovery_points = holds_recovery_points
         self._resources = LogResources()
-        self._owner = this_process()  # a forked child may read, but not change anything
-        self._lock = self._take_lock()
+        self._owner = take_directory(files, path)
         try:
             self.identity = self._identify(cluster_id, node_id)
             if on_locked is not None:
@@ -113,15 +112,6 @@ class DataDirectory:
 
     # Opening
 
-    def _take_lock(self) -> Lock:
-        if not self.files.is_directory(self.path):
-            self.files.make_directory(self.path)
-            self.files.sync_directory(self.files.split(self.path)[0])
-        lock = self.files.lock(self._file(LOCK_FILE))
-        if lock is None:
-            raise LogDirError(f"{self.path} is locked by another owner: stop the broker that uses it first")
-        return lock
-
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
         found = identify(self.files, self.path, cluster_id, node_id)
         if found is None and self._repair is None:
@@ -131,7 +121,7 @@ class DataDirectory:
     def _open_all(self, now_ms: int) -> None:
         found = list(named_partitions(self.files.list(self.path)))
         there = {named.parsed.topic_partition for named in found}
-        self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note)
+        self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note, self._owner)
         epoch = take_clean_marker(self.files, self.path)
         self.was_clean, self.broker_epoch = epoch is not None, NO_EPOCH if epoch is None else epoch
         self._untouched: set[TopicPartition] = set()
@@ -282,7 +272,7 @@ class DataDirectory:
         return DirectorySync(self.files, self.path)
 
     def _rename(self, partition: TopicPartition, state: str) -> str:
-        self._owner.check(self.path)
+        self._owner.check()
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-{state}")
         self.files.rename(self._file(str(partition)), target)
         for logs in (self.logs, self.retired):
@@ -296,7 +286,7 @@ class DataDirectory:
     def check_idle(self) -> None:
         """Raise FlushUnderWayError while a creation or a write of checkpoints is not finished, which an
         immediate change would contradict."""
-        self._owner.check(self.path)
+        self._owner.check()
         if self._in_creation or self.checkpoints.is_under_way:
             raise FlushUnderWayError(f"work in {self.path} is under way: finish it first")
 
@@ -343,18 +333,25 @@ class DataDirectory:
     def checkpoint(self) -> None:
         """Write recovery point, high watermark and log start of each log; a host with a lock uses
         ``checkpoints.work``. Raises OSError."""
-        self._owner.check(self.path)
+        self._owner.check()
         perform(self.checkpoints.work(self.logs))
 
     # Closing
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the lock was given back: every method that changes something raises KafkaStorageError."""
+        return self._owner.is_over
+
     def close(self) -> None:
         """Stop cleanly: flush all logs, and write the marker of a clean shutdown. If a log has failed or was
-        refused, no marker is written, so that the next owner runs recovery.
+        refused, no marker is written, so that the next owner runs recovery. A second call does nothing.
 
         Raises FlushUnderWayError, and changes nothing, while work is not finished. Other errors of closing a
         log are raised after all other logs are closed and recorded.
         """
+        if self.is_closed:
+            return
         self.check_idle()
         if self._deletions or any(log.is_flushing for log in self.logs.values()):
             raise FlushUnderWayError(f"work in {self.path} is under way: finish it, then close")
@@ -383,11 +380,12 @@ class DataDirectory:
     def _give_back(self) -> None:
         for log in (*self.logs.values(), *self.retired.values()):
             log.release()
-        self._lock.close()
+        self._owner.give_back()
 
     def check_owner(self) -> None:
-        """Raise LogDirError unless this process has opened the directory: a forked child owns nothing."""
-        self._owner.check(self.path)
+        """Raise KafkaStorageError once the directory is closed, LogDirError in any process but its owner: a
+        forked child owns nothing."""
+        self._owner.check()
 
     def _file(self, name: str) -> str:
         return self.files.join(self.path, name)

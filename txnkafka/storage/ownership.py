@@ -1,0 +1,51 @@
+"""Takes a data directory for its owner: nobody else changes it until the owner gives it back, and the owner
+changes nothing after that, because the directory may be another owner's by then.
+
+Source: ``LogManager.lockLogDirs``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.env import this_process
+from txnkafka.errors import KafkaStorageError, LogDirError
+from txnkafka.storage.formats.layout import LOCK_FILE
+
+if TYPE_CHECKING:
+    from txnkafka.env import DataFiles, Lock
+
+__all__ = ["Ownership", "take_directory"]
+
+
+class Ownership:
+    """The right of this process to change the directory at ``path``, until ``give_back``."""
+
+    def __init__(self, path: str, lock: Lock) -> None:
+        self._path = path
+        self._lock = lock
+        self._process = this_process()  # a forked child may read, but not change anything
+        self.is_over = False
+
+    def check(self) -> None:
+        """Raise LogDirError in a forked child, KafkaStorageError after ``give_back``."""
+        self._process.check(self._path)
+        if self.is_over:
+            raise KafkaStorageError(f"{self._path} is closed, and may have another owner: open it again")
+
+    def give_back(self) -> None:
+        """Let others own the directory; a second call does nothing."""
+        self.is_over = True
+        self._lock.close()
+
+
+def take_directory(files: DataFiles, path: str) -> Ownership:
+    """Lock a data directory, which is created if it is not there. Raises LogDirError when it has an owner;
+    OSError."""
+    if not files.is_directory(path):
+        files.make_directory(path)
+        files.sync_directory(files.split(path)[0])
+    lock = files.lock(files.join(path, LOCK_FILE))
+    if lock is None:
+        raise LogDirError(f"{path} is locked by another owner: stop the broker that uses it first")
+    return Ownership(path, lock)
