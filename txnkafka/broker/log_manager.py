@@ -9,7 +9,7 @@ Source: ``LogManager``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import (
@@ -178,6 +178,12 @@ class LogManager:
         return stats
 
     # Closing
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Stop cleanly; see ``DataDirectory.close``. All tickets are released. Raises FlushUnderWayError, and

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from txnkafka.env import remove_tree, unique_name
 from txnkafka.errors import (
@@ -342,6 +342,12 @@ class DataDirectory:
     def is_closed(self) -> bool:
         """Whether the lock was given back: every method that changes something raises KafkaStorageError."""
         return self._owner.is_over
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Stop cleanly: flush all logs, and write the marker of a clean shutdown. If a log has failed or was

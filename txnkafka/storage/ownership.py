@@ -6,6 +6,7 @@ Source: ``LogManager.lockLogDirs``.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING
 
 from txnkafka.env import this_process
@@ -19,7 +20,8 @@ __all__ = ["Ownership", "take_directory"]
 
 
 class Ownership:
-    """The right of this process to change the directory at ``path``, until ``give_back``."""
+    """The right of this process to change the directory at ``path``, until ``give_back``. Garbage collection
+    does not give it back, because the logs may still be in use, but warns."""
 
     def __init__(self, path: str, lock: Lock) -> None:
         self._path = path
@@ -38,6 +40,11 @@ class Ownership:
         self.is_over = True
         self._lock.close()
 
+    def __del__(self) -> None:
+        if not self.is_over and self._process.is_here:
+            text = f"{self._path} was not closed: it stays locked until the process ends"
+            warnings.warn(text, ResourceWarning, stacklevel=2, source=self)
+
 
 def take_directory(files: DataFiles, path: str) -> Ownership:
     """Lock a data directory, which is created if it is not there. Raises LogDirError when it has an owner;
@@ -45,7 +52,10 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
     if not files.is_directory(path):
         files.make_directory(path)
         files.sync_directory(files.split(path)[0])
-    lock = files.lock(files.join(path, LOCK_FILE))
+    lock_file = files.join(path, LOCK_FILE)
+    lock = files.lock(lock_file)
+    if lock is None and files.is_locked_here(lock_file):
+        raise LogDirError(f"{path} is locked by another owner in this process: close its DataDirectory first")
     if lock is None:
         raise LogDirError(f"{path} is locked by another owner: stop the broker that uses it first")
     return Ownership(path, lock)

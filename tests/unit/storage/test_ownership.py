@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from tests.unit.storage.client import NOW, data
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
-from txnkafka.errors import FlushUnderWayError, KafkaStorageError
+from txnkafka.env import LocalDataFiles
+from txnkafka.errors import FlushUnderWayError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.work import perform
@@ -101,3 +103,33 @@ def test_a_close_that_is_refused_releases_no_ticket() -> None:
     perform(deletion)
     manager.close()
     assert [(each.ticket, each.error) for each in manager.tickets.poll()] == [(ticket, None)]
+
+
+# Closing
+
+
+def test_a_with_block_closes() -> None:
+    files = MemoryFiles()
+    with opened(files) as manager:
+        manager.create(FIRST, TOPIC_ID, now_ms=NOW).append(data(), now_ms=NOW)
+    assert manager.data.is_closed
+    with opened(files).data as directory:
+        assert directory.logs[FIRST].log_end_offset == 2
+    assert directory.is_closed
+
+
+def test_a_with_block_closes_after_an_error() -> None:
+    directory = opened(MemoryFiles()).data
+    with pytest.raises(ZeroDivisionError), directory:
+        raise ZeroDivisionError
+    assert directory.is_closed
+
+
+def test_a_directory_that_was_not_closed_is_warned_of(tmp_path: Path) -> None:
+    """The lock stays: the logs may be in use without the directory."""
+    path = str(tmp_path / "data")
+    directory = DataDirectory(LocalDataFiles(), path, lambda topic: LogConfig(), now_ms=NOW)
+    with pytest.warns(ResourceWarning, match="data was not closed: it stays locked until the process ends"):
+        del directory
+    with pytest.raises(LogDirError, match="another owner in this process: close its DataDirectory first"):
+        DataDirectory(LocalDataFiles(), path, lambda topic: LogConfig(), now_ms=NOW)
