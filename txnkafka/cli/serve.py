@@ -10,7 +10,7 @@ import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.output import write_text
-from txnkafka.cli.serve_checks import address_text, check_address, check_data_directory
+from txnkafka.cli.serve_checks import address_text, check_address
 from txnkafka.cli.serve_log import logging_to
 
 if TYPE_CHECKING:
@@ -195,6 +195,7 @@ def _serve(
     from txnkafka.env import LocalDataFiles, SystemClock
     from txnkafka.server import tcp
     from txnkafka.server.topics_at_start import create_topics
+    from txnkafka.storage.ownership import check_data_directory
 
     check_data_directory(LocalDataFiles(), data)
     check_address("--listen", *listen)

@@ -68,8 +68,8 @@ class DataDirectory:
     ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
     others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
     is opened. With ``holds_recovery_points`` those of an owner that did not stop cleanly stay on the disk
-    until ``checkpoints.release``. Raises LogDirError when another owner has locked the directory, or it
-    belongs to another cluster or node; OSError.
+    until ``checkpoints.release``. Raises LogDirError when another owner has locked the directory, it
+    belongs to another cluster or node, or is not a data directory; OSError.
     """
 
     def __init__(

@@ -7,16 +7,20 @@ Source: ``LogManager.lockLogDirs``.
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from txnkafka.env import this_process
 from txnkafka.errors import KafkaStorageError, LogDirError
-from txnkafka.storage.formats.layout import LOCK_FILE
+from txnkafka.storage.formats.layout import LOCK_FILE, META_PROPERTIES, parse_partition_directory
 
 if TYPE_CHECKING:
-    from txnkafka.env import DataFiles, Lock
+    from txnkafka.env import DataFiles, FileSystem, Lock
 
-__all__ = ["Ownership", "take_directory"]
+__all__ = ["Ownership", "check_data_directory", "take_directory"]
+
+MOST_NAMED: Final = 3
+OF_A_FILE_SYSTEM: Final = "lost+found"
+CHECKPOINT: Final = "-checkpoint"
 
 
 class Ownership:
@@ -47,8 +51,9 @@ class Ownership:
 
 
 def take_directory(files: DataFiles, path: str) -> Ownership:
-    """Lock a data directory, which is created if it is not there. Raises LogDirError when it has an owner;
-    OSError."""
+    """Lock a data directory, which is created if it is not there. Raises LogDirError when it has an owner or
+    is the directory of something else; OSError."""
+    check_data_directory(files, path)
     if not files.is_directory(path):
         files.make_directory(path)
         files.sync_directory(files.split(path)[0])
@@ -59,3 +64,25 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
     if lock is None:
         raise LogDirError(f"{path} is locked by another owner: stop the broker that uses it first")
     return Ownership(path, lock)
+
+
+def check_data_directory(files: FileSystem, path: str) -> None:
+    """Raise LogDirError for a file, and for a directory that is neither empty nor that of a broker. What a
+    broker leaves that crashes while it creates the directory is as good as empty. Raises OSError."""
+    if not files.is_directory(path):
+        if files.exists(path):
+            raise LogDirError(f"{path} is a file, not a directory")
+        return
+    names = [entry.name for entry in files.list(path)]
+    if META_PROPERTIES in names or any(map(parse_partition_directory, names)):
+        return
+    if others := [name for name in names if not _may_be_in_a_new_one(name)]:
+        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
+        raise LogDirError(
+            f"{path} has files, but neither {META_PROPERTIES} nor partitions (orders-0): it is not a data "
+            f"directory; found: {', '.join(others[:MOST_NAMED])}{more}"
+        )
+
+
+def _may_be_in_a_new_one(name: str) -> bool:
+    return name.startswith((".", META_PROPERTIES)) or name == OF_A_FILE_SYSTEM or CHECKPOINT in name

@@ -14,6 +14,7 @@ from txnkafka.env import LocalDataFiles
 from txnkafka.errors import FlushUnderWayError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.ownership import check_data_directory
 from txnkafka.storage.work import perform
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -133,3 +134,26 @@ def test_a_directory_that_was_not_closed_is_warned_of(tmp_path: Path) -> None:
         del directory
     with pytest.raises(LogDirError, match="another owner in this process: close its DataDirectory first"):
         DataDirectory(LocalDataFiles(), path, lambda topic: LogConfig(), now_ms=NOW)
+
+
+# What is taken
+
+
+def test_a_directory_of_something_else_is_not_taken(tmp_path: Path) -> None:
+    (tmp_path / "setup.py").touch()
+    with pytest.raises(LogDirError, match=r"it is not a data directory; found: setup.py"):
+        DataDirectory(LocalDataFiles(), str(tmp_path), lambda topic: LogConfig(), now_ms=NOW)
+    assert [each.name for each in tmp_path.iterdir()] == ["setup.py"]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [[], [".lock", ".snapshot", "lost+found"], ["src", "meta.properties"], ["src", "orders-0"],
+     ["recovery-point-offset-checkpoint", "meta.properties.tmp"]],
+)  # fmt: skip
+def test_a_data_directory(tmp_path: Path, names: list[str]) -> None:
+    """A new file system, what a crash has left, a directory of partitions."""
+    for name in names:
+        (tmp_path / name).mkdir()
+    check_data_directory(LocalDataFiles(), str(tmp_path))
+    check_data_directory(LocalDataFiles(), str(tmp_path / "new"))
