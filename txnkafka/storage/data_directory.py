@@ -20,7 +20,7 @@ from txnkafka.errors import (
     KafkaError,
     LogDirError,
 )
-from txnkafka.model import TopicPartition, validate_topic
+from txnkafka.model import TopicPartition, validate_partition
 from txnkafka.storage.clean_marker import NO_EPOCH, take_clean_marker, write_clean_marker
 from txnkafka.storage.formats.checkpoint import (
     format_partition_metadata,
@@ -217,8 +217,8 @@ class DataDirectory:
 
         An existing partition that is empty and has no topic id is the remainder of a creation that a crash
         has interrupted: it gets the topic id. Raises LogDirError for any other partition that exists or is
-        being created, InvalidTopicError, ValueError for an invalid topic id, FlushUnderWayError while other
-        work is not finished.
+        being created, InvalidTopicError, ValueError for an invalid topic id or partition number,
+        FlushUnderWayError while other work is not finished.
         """
         self.check_idle()
         wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
@@ -236,7 +236,7 @@ class DataDirectory:
         )  # fmt: skip
 
     def _new(self, partition: TopicPartition, topic_id: str) -> NewPartition:
-        validate_topic(partition.topic)
+        validate_partition(partition)
         metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
         directory, log = self._file(str(partition)), self.logs.get(partition)
         is_left_over = log is not None and partition not in self.topic_ids and not log.log_end_offset

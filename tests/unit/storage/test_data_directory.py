@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.unit.storage.logs import NOW, append
@@ -82,3 +84,22 @@ def test_a_partition_of_a_name_that_no_topic_may_have_is_not_created(files: Memo
     assert sorted(entry.name for entry in files.list(PATH)) == there
     assert sorted(directory.logs) == PARTITIONS
     directory.close()
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 2**40, "0", True, None, 0.0])
+def test_a_partition_of_a_number_that_no_partition_may_have_is_not_created(
+    files: MemoryFiles, number: Any
+) -> None:
+    """``x--1`` would be partition 1 of ``x-`` at the next opening, and no checkpoint could be read."""
+    directory = opened(files)
+    before = len(files.journal)
+    with pytest.raises(ValueError, match="x: a partition has a number from 0 to 2147483647, not "):
+        directory.create(TopicPartition("x", number), TOPIC_ID, now_ms=NOW)
+    assert len(files.journal) == before
+    assert sorted(directory.logs) == PARTITIONS
+    largest = TopicPartition("x", 2**31 - 1)
+    directory.create(largest, TOPIC_ID, now_ms=NOW)
+    directory.close()
+    again = opened(files)
+    assert largest in again.logs
+    assert not again.repairs
