@@ -36,7 +36,7 @@ from txnkafka.storage.formats.partition_names import (
     named_partitions,
     unreadable,
 )
-from txnkafka.storage.identity import identify, make_identity, remove_torn_topic_id, topic_id_of
+from txnkafka.storage.identity import identify, identify_or_make, remove_torn_topic_id, topic_id_of
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
@@ -113,9 +113,9 @@ class DataDirectory:
     # Opening
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
+        if self._repair is None:
+            return identify_or_make(self.files, self.path, cluster_id, node_id)
         found = identify(self.files, self.path, cluster_id, node_id)
-        if found is None and self._repair is None:
-            return make_identity(self.files, self.path, cluster_id, node_id)
         return found or MetaProperties(0, None, None, None)
 
     def _open_all(self, now_ms: int) -> None:

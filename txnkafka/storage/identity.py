@@ -23,7 +23,7 @@ from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = ["identify", "make_identity", "random_uuid", "remove_torn_topic_id", "topic_id_of"]
+__all__ = ["identify", "identify_or_make", "random_uuid", "remove_torn_topic_id", "topic_id_of"]
 
 
 def identify(
@@ -37,7 +37,10 @@ def identify(
     try:
         found = parse_meta_properties(files.read(path, SMALL_FILE_LIMIT))
     except CorruptFileError as error:
-        raise LogDirError(f"{path} is damaged, and says whose directory this is: {error}") from error
+        raise LogDirError(
+            f"{path} is damaged, and says whose directory this is: {error.reason}. Restore it from a copy, "
+            "or write version=1, cluster.id, node.id and directory.id of its broker into it, a line each"
+        ) from error
     for name, wanted, there in (
         ("cluster.id", cluster_id, found.cluster_id),
         ("node.id", node_id, found.node_id),
@@ -49,8 +52,22 @@ def identify(
     return found
 
 
-def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: int | None) -> MetaProperties:
-    """Create and write an identity, durably. Raises OSError."""
+def identify_or_make(
+    files: DataFiles, path: str, cluster_id: str | None, node_id: int | None
+) -> MetaProperties:
+    """Read the identity of a directory whose owner may append to it, or create it, durably. Raises like
+    ``identify``, and LogDirError when the file names no cluster: Kafka does not start with that."""
+    found = identify(files, path, cluster_id, node_id)
+    if found is None:
+        return _make_identity(files, path, cluster_id, node_id)
+    if found.cluster_id is None:
+        raise LogDirError(
+            f"{files.join(path, META_PROPERTIES)} names no cluster: add the line cluster.id= with its id"
+        )
+    return found
+
+
+def _make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: int | None) -> MetaProperties:
     made = MetaProperties(1, cluster_id or random_uuid(), 1 if node_id is None else node_id, random_uuid())
     write_durably(files, files.join(path, META_PROPERTIES), format_meta_properties(made))
     return made

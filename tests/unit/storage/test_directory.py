@@ -94,15 +94,26 @@ def test_an_id_does_not_begin_like_an_option(monkeypatch: pytest.MonkeyPatch) ->
     assert random_uuid() == "AAAAAAAAAAAAAAAAAAAA-A"
 
 
-def test_an_identity_that_cannot_be_read_is_not_replaced() -> None:
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"version=1\n", "meta.properties is damaged, and says whose directory .*'cluster.id' is missing"),
+        (b"", "meta.properties is damaged, .*'broker.id'. Restore it from a copy, or write version=1,"),
+        (b"\x00\xff garbage", "meta.properties is damaged"),
+        (b"version=0\nbroker.id=1\n", "meta.properties names no cluster: add the line cluster.id="),
+    ],
+)
+def test_an_identity_that_cannot_be_read_is_not_replaced(content: bytes, says: str) -> None:
+    """Kafka does not start without the ids of cluster and node (``KafkaRaftServer.initializeLogDirs``); a
+    broker here went on with none, and told its clients an empty cluster id."""
     files = MemoryFiles()
     opened(files).close()
     file = files.open_to_write("/data/meta.properties")
     file.truncate(0)
-    file.write(0, [b"version=1\n"])
-    with pytest.raises(LogDirError, match="whose directory"):
+    file.write(0, [content])
+    with pytest.raises(LogDirError, match=says):
         opened(files)
-    assert file.size() == 10
+    assert files.read("/data/meta.properties", 100) == content
     assert not files.is_locked("/data/.lock")
 
 
