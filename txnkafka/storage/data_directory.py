@@ -15,20 +15,15 @@ from typing import TYPE_CHECKING, Self
 
 from txnkafka.env import remove_tree, unique_name
 from txnkafka.errors import (
-    CorruptFileError,
     FlushUnderWayError,
     KafkaError,
     LogDirError,
+    UnknownTopicOrPartitionError,
 )
 from txnkafka.model import TopicPartition, validate_partition
 from txnkafka.storage.clean_marker import NO_EPOCH, take_clean_marker, write_clean_marker
-from txnkafka.storage.formats.checkpoint import (
-    format_partition_metadata,
-)
-from txnkafka.storage.formats.layout import (
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-)
+from txnkafka.storage.formats.checkpoint import format_partition_metadata
+from txnkafka.storage.formats.layout import LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import (
     NamedPartition,
@@ -36,7 +31,7 @@ from txnkafka.storage.formats.partition_names import (
     named_partitions,
     unreadable,
 )
-from txnkafka.storage.identity import identify, identify_or_make, remove_torn_topic_id, topic_id_of
+from txnkafka.storage.identity import identify, identify_or_make, topic_id_at_opening
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
@@ -171,8 +166,9 @@ class DataDirectory:
 
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
+        had_batches = bool(start.recovery_point or start.log_start_offset)
         try:
-            topic_id, is_torn = self._topic_id(directory, start)
+            topic_id, is_torn = topic_id_at_opening(self.files, directory, had_batches=had_batches)
             opened = open_log(
                 self.files, directory, partition, self._config(partition.topic), start,
                 now_ms=now_ms, resources=self._resources,
@@ -188,17 +184,6 @@ class DataDirectory:
         self.repairs += [f"{partition}: {repair}" for repair in log.repairs]
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
-
-    def _topic_id(self, directory: str, start: Start) -> tuple[str | None, bool]:
-        """Return the topic id of a partition, and whether its damaged file was removed: a crash has
-        interrupted the creation of the partition."""
-        try:
-            return topic_id_of(self.files, directory), False
-        except CorruptFileError:
-            had_batches = start.recovery_point or start.log_start_offset
-            if had_batches or not remove_torn_topic_id(self.files, directory):
-                raise
-            return None, True
 
     def _refuse(self, partition: TopicPartition, error: KafkaError) -> None:
         LOG.error("%s is not opened: %s", partition, error)
@@ -250,13 +235,13 @@ class DataDirectory:
         self._in_creation = {}
 
     def delete(self, partition: TopicPartition) -> None:
-        """Delete a partition; see ``deletion``. Raises OSError."""
+        """Delete a partition; see ``deletion``. Raises OSError and UnknownTopicOrPartitionError."""
         perform(self.deletion(partition))
 
     def deletion(self, partition: TopicPartition) -> Deletion:
         """Remove a partition, and return the work that deletes its files. After this call the partition does
         not exist, whether the work succeeds or not. Raises OSError when its directory cannot be renamed; then
-        the partition exists unchanged."""
+        the partition exists unchanged. Raises UnknownTopicOrPartitionError."""
         target = self._rename(partition, "delete")
         self._deletions.add(target)
         return Deletion(self.files, self.path, target, self._deletions.discard)
@@ -273,6 +258,8 @@ class DataDirectory:
 
     def _rename(self, partition: TopicPartition, state: str) -> str:
         self._owner.check()
+        if not any(partition in known for known in (self.logs, self.retired, self.refused)):
+            raise self._unknown(partition)
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-{state}")
         self.files.rename(self._file(str(partition)), target)
         for logs in (self.logs, self.retired):
@@ -282,6 +269,14 @@ class DataDirectory:
             known.pop(partition, None)
         self.checkpoints.forget(partition)
         return target
+
+    def _log(self, partition: TopicPartition) -> PartitionLog:
+        if partition not in self.logs:
+            raise self.refused.get(partition) or self._unknown(partition)
+        return self.logs[partition]
+
+    def _unknown(self, partition: TopicPartition) -> UnknownTopicOrPartitionError:
+        return UnknownTopicOrPartitionError(f"{self.path} has no partition {partition}")
 
     def check_idle(self) -> None:
         """Raise FlushUnderWayError while a creation or a write of checkpoints is not finished, which an
@@ -294,7 +289,7 @@ class DataDirectory:
         """Truncate a log at ``offset``, durably; see ``truncation.truncate_to``. The recovery point is
         lowered first: after a crash, data missing below it would be taken for damage."""
         self.check_idle()
-        log = self.logs[partition]
+        log = self._log(partition)
         truncation.check_cut(log, offset)
         end = truncation.end_below(log, offset)
         if end < log.recovery_point or self.checkpoints.lacks(RECOVERY_POINT_CHECKPOINT):
@@ -325,8 +320,9 @@ class DataDirectory:
         that makes it durable, or None when it is already. Raises OffsetOutOfRangeError, FlushUnderWayError
         and KafkaStorageError."""
         self.check_idle()
-        before = self.logs[partition].log_start_offset
-        start = truncation.delete_records(self.logs[partition], offset)
+        log = self._log(partition)
+        before = log.log_start_offset
+        start = truncation.delete_records(log, offset)
         is_durable = start == before and not self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT)
         return start, None if is_durable else self.checkpoints.log_start_work(self.logs)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,12 @@ from tests.unit.storage.client import NOW, Log, data
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, LocalDataFiles
-from txnkafka.errors import KafkaStorageError, LogDirError
+from txnkafka.errors import (
+    CorruptFileError,
+    KafkaStorageError,
+    LogDirError,
+    UnknownTopicOrPartitionError,
+)
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats import (
@@ -279,6 +285,39 @@ def test_foreign_directories_are_left_alone() -> None:
     assert directory.logs == {}
     directory.close()
     assert files.exists("/data/foo")
+
+
+@pytest.mark.parametrize("change", ["delete", "setting_aside", "truncate", "delete_records"])
+@pytest.mark.parametrize("unknown", [TopicPartition("t", 1), TopicPartition("__cluster_metadata", 0)])
+def test_a_partition_that_is_not_there_is_not_changed(change: str, unknown: TopicPartition) -> None:
+    files = MemoryFiles()
+    files.make_directory("/data")
+    files.make_directory("/data/__cluster_metadata-0")
+    directory = opened(files)
+    created(directory)
+    changes: dict[str, Callable[[], object]] = {
+        "delete": lambda: directory.delete(unknown),
+        "setting_aside": lambda: directory.setting_aside(unknown),
+        "truncate": lambda: directory.truncate(unknown, 0, now_ms=NOW),
+        "delete_records": lambda: directory.delete_records(unknown, 0),
+    }
+    before = len(files.journal)
+    with pytest.raises(UnknownTopicOrPartitionError, match=f"^/data has no partition {unknown}$"):
+        changes[change]()
+    assert len(files.journal) == before
+
+
+def test_a_refused_partition_can_be_deleted_and_not_truncated() -> None:
+    files = MemoryFiles()
+    directory = opened(files)
+    created(directory).plain()
+    directory.close()
+    files.open_to_write("/data/t-0/partition.metadata").truncate(15)
+    again = opened(files)
+    with pytest.raises(CorruptFileError, match=r"partition\.metadata"):
+        again.truncate(FIRST, 0, now_ms=NOW)
+    again.delete(FIRST)
+    assert not files.exists("/data/t-0")
 
 
 # Flush and maintenance
