@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -10,7 +11,12 @@ from tests.unit.storage.logs import NOW, append
 from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles
-from txnkafka.errors import InvalidTopicError, LogDirError
+from txnkafka.errors import (
+    CorruptFileError,
+    InvalidTopicError,
+    LogDirError,
+    UnknownTopicOrPartitionError,
+)
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -103,3 +109,31 @@ def test_a_partition_of_a_number_that_no_partition_may_have_is_not_created(
     again = opened(files)
     assert largest in again.logs
     assert not again.repairs
+
+
+@pytest.mark.parametrize("change", ["delete", "setting_aside", "truncate", "delete_records"])
+@pytest.mark.parametrize("unknown", [TopicPartition("t", 2), TopicPartition("__cluster_metadata", 0)])
+def test_a_partition_that_is_not_there_is_not_changed(
+    files: MemoryFiles, change: str, unknown: TopicPartition
+) -> None:
+    files.make_directory("/data/__cluster_metadata-0")
+    directory = opened(files)
+    changes: dict[str, Callable[[], object]] = {
+        "delete": lambda: directory.delete(unknown),
+        "setting_aside": lambda: directory.setting_aside(unknown),
+        "truncate": lambda: directory.truncate(unknown, 0, now_ms=NOW),
+        "delete_records": lambda: directory.delete_records(unknown, 0),
+    }
+    before = len(files.journal)
+    with pytest.raises(UnknownTopicOrPartitionError, match=f"^/data has no partition {unknown}$"):
+        changes[change]()
+    assert len(files.journal) == before
+
+
+def test_a_refused_partition_can_be_deleted_and_not_truncated(files: MemoryFiles) -> None:
+    files.open_to_write("/data/t-0/partition.metadata").truncate(15)
+    directory = opened(files)
+    with pytest.raises(CorruptFileError, match=r"partition\.metadata"):
+        directory.truncate(PARTITIONS[0], 0, now_ms=NOW)
+    directory.delete(PARTITIONS[0])
+    assert not files.exists("/data/t-0")

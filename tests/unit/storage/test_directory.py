@@ -1,10 +1,9 @@
-"""A data directory: its lock, its identity, its shutdown, its deletions."""
+"""A data directory: its lock, its shutdown, its deletions."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,21 +13,14 @@ from tests.unit.storage.client import NOW, Log, data
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, LocalDataFiles
-from txnkafka.errors import (
-    CorruptFileError,
-    KafkaStorageError,
-    LogDirError,
-    UnknownTopicOrPartitionError,
-)
+from txnkafka.errors import KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats import (
     parse_clean_shutdown,
-    parse_meta_properties,
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
-from txnkafka.storage.identity import random_uuid
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
@@ -51,7 +43,7 @@ def checkpoint(files: DataFiles, name: str) -> dict[TopicPartition, int]:
     return parse_offset_checkpoint(files.read(f"/data/{name}", 1000))
 
 
-# Lock and identity
+# Lock
 
 
 def test_one_owner_in_a_process() -> None:
@@ -79,48 +71,6 @@ def test_one_owner_among_processes(tmp_path: Path) -> None:
     assert subprocess.run(command, check=False).returncode == 7
     directory.close()
     assert subprocess.run(command, check=False).returncode == 0
-
-
-def test_identity() -> None:
-    files = MemoryFiles()
-    directory = opened(files, cluster_id="a cluster", node_id=4)
-    found = parse_meta_properties(files.read("/data/meta.properties", 1000))
-    assert found == directory.data.identity
-    assert (found.version, found.cluster_id, found.node_id) == (1, "a cluster", 4)
-    directory.close()
-    assert opened(files).data.identity == found
-    for arguments, name in (({"cluster_id": "another"}, "cluster.id"), ({"node_id": 5}, "node.id")):
-        with pytest.raises(LogDirError, match=name):
-            opened(MemoryFiles(base=files.disk()), **arguments)
-
-
-def test_an_id_does_not_begin_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = iter(["f8" + "00" * 15, "fb" + "11" * 15, "00" * 15 + "f8"])
-    monkeypatch.setattr("txnkafka.storage.identity.unique_name", lambda: next(names))
-    assert random_uuid() == "AAAAAAAAAAAAAAAAAAAA-A"
-
-
-@pytest.mark.parametrize(
-    ("content", "says"),
-    [
-        (b"version=1\n", "meta.properties is damaged, and says whose directory .*'cluster.id' is missing"),
-        (b"", "meta.properties is damaged, .*'broker.id'. Restore it from a copy, or write version=1,"),
-        (b"\x00\xff garbage", "meta.properties is damaged"),
-        (b"version=0\nbroker.id=1\n", "meta.properties names no cluster: add the line cluster.id="),
-    ],
-)
-def test_an_identity_that_cannot_be_read_is_not_replaced(content: bytes, says: str) -> None:
-    """Kafka does not start without the ids of cluster and node (``KafkaRaftServer.initializeLogDirs``); a
-    broker here went on with none, and told its clients an empty cluster id."""
-    files = MemoryFiles()
-    opened(files).close()
-    file = files.open_to_write("/data/meta.properties")
-    file.truncate(0)
-    file.write(0, [content])
-    with pytest.raises(LogDirError, match=says):
-        opened(files)
-    assert files.read("/data/meta.properties", 100) == content
-    assert not files.is_locked("/data/.lock")
 
 
 # Stopping and starting
@@ -285,39 +235,6 @@ def test_foreign_directories_are_left_alone() -> None:
     assert directory.logs == {}
     directory.close()
     assert files.exists("/data/foo")
-
-
-@pytest.mark.parametrize("change", ["delete", "setting_aside", "truncate", "delete_records"])
-@pytest.mark.parametrize("unknown", [TopicPartition("t", 1), TopicPartition("__cluster_metadata", 0)])
-def test_a_partition_that_is_not_there_is_not_changed(change: str, unknown: TopicPartition) -> None:
-    files = MemoryFiles()
-    files.make_directory("/data")
-    files.make_directory("/data/__cluster_metadata-0")
-    directory = opened(files)
-    created(directory)
-    changes: dict[str, Callable[[], object]] = {
-        "delete": lambda: directory.delete(unknown),
-        "setting_aside": lambda: directory.setting_aside(unknown),
-        "truncate": lambda: directory.truncate(unknown, 0, now_ms=NOW),
-        "delete_records": lambda: directory.delete_records(unknown, 0),
-    }
-    before = len(files.journal)
-    with pytest.raises(UnknownTopicOrPartitionError, match=f"^/data has no partition {unknown}$"):
-        changes[change]()
-    assert len(files.journal) == before
-
-
-def test_a_refused_partition_can_be_deleted_and_not_truncated() -> None:
-    files = MemoryFiles()
-    directory = opened(files)
-    created(directory).plain()
-    directory.close()
-    files.open_to_write("/data/t-0/partition.metadata").truncate(15)
-    again = opened(files)
-    with pytest.raises(CorruptFileError, match=r"partition\.metadata"):
-        again.truncate(FIRST, 0, now_ms=NOW)
-    again.delete(FIRST)
-    assert not files.exists("/data/t-0")
 
 
 # Flush and maintenance
