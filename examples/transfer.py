@@ -140,11 +140,8 @@ def end(log: PartitionLog, epoch: int, *, commit: bool) -> None:
 
 
 def main(path: str, sender: str, receiver: str, amount: str) -> None:
-    data = opened(path, LocalDataFiles())
-    try:
+    with opened(path, LocalDataFiles()) as data:
         transfer(data, sender, receiver, int(amount))
-    finally:
-        data.close()
 
 
 if __name__ == "__main__":

@@ -6,15 +6,22 @@ Source: ``LogConfig``, ``ServerLogConfigs``, ``ProducerStateManagerConfig`` of A
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from functools import cached_property
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, Final
 
 __all__ = ["CleanerConfig", "LogConfig"]
 
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 _CODECS = ("producer", "uncompressed", "gzip", "snappy", "lz4", "zstd")
 _POLICIES = ("compact", "delete")
+_TYPES: Final[Mapping[str, tuple[Any, str]]] = {
+    "int": ((int, Integral), "an int"),
+    "float": ((int, float, Real), "a number"),
+    "str": (str, "a str"),
+    "bool": (bool, "a bool"),
+}
 
 
 def _number(default: int, low: int, high: int = _INT64_MAX, *, doc: str, text_high: int | None = None) -> Any:
@@ -34,7 +41,7 @@ def _switch(default: bool, *, doc: str) -> Any:
 @dataclass(frozen=True, kw_only=True)
 class LogConfig:
     """The settings of one topic's logs; times in milliseconds, sizes in bytes. Raises ValueError for a value
-    that Kafka would refuse."""
+    that Kafka would refuse, TypeError for one of another type: ``of`` has texts."""
 
     segment_bytes: int = _number(1 << 30, 14, _INT32_MAX, doc="size at which a segment is closed")
     segment_ms: int = _number(604_800_000, 1, doc="age at which a segment is closed")
@@ -70,7 +77,7 @@ class LogConfig:
 
     def __post_init__(self) -> None:
         for setting in fields(self):
-            _check(setting.name, getattr(self, setting.name), setting.metadata)
+            _check(setting, getattr(self, setting.name))
         if self.compression_gzip_level == 0:
             raise ValueError("compression.gzip.level must be 1 to 9, or -1 for gzip's default, not 0")
         if not 0 <= self.min_cleanable_dirty_ratio <= 1:
@@ -115,20 +122,25 @@ class LogConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class CleanerConfig:
-    """The settings of the log cleaner, ``log.cleaner.…`` of the broker. Raises ValueError like LogConfig."""
+    """The settings of the log cleaner, ``log.cleaner.…`` of the broker. Raises ValueError and TypeError
+    like LogConfig."""
 
     dedupe_buffer_size: int = _number(128 << 20, 80, doc="bytes for keys and offsets in one pass")
     io_buffer_load_factor: float = 0.9
 
     def __post_init__(self) -> None:
-        _check("dedupe_buffer_size", self.dedupe_buffer_size, fields(self)[0].metadata)
+        for setting in fields(self):
+            _check(setting, getattr(self, setting.name))
         if not 0 < self.io_buffer_load_factor <= 1:
             factor = self.io_buffer_load_factor
             raise ValueError(f"io.buffer.load.factor must be above 0 and at most 1, not {factor}")
 
 
-def _check(name: str, value: Any, rules: Mapping[str, Any]) -> None:
-    shown = name.replace("_", ".")
+def _check(setting: Field[Any], value: Any) -> None:
+    rules, shown = setting.metadata, setting.name.replace("_", ".")
+    types, called = _TYPES[str(setting.type)]
+    if not isinstance(value, types):
+        raise TypeError(f"{shown} must be {called}, not {value!r}")
     if "low" in rules and not rules["low"] <= value <= rules["high"]:
         raise ValueError(f"{shown} must be {rules['low']} to {rules['high']}, not {value}")
     if "allowed" in rules:

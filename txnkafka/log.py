@@ -3,11 +3,10 @@
     from txnkafka.log import DataDirectory, LocalDataFiles, LogConfig, TopicPartition, build_batch
     from txnkafka.log import random_uuid
 
-    data = DataDirectory(LocalDataFiles(), "data", lambda topic: LogConfig(), now_ms=now_ms)
-    log = data.create(TopicPartition("orders", 0), random_uuid(), now_ms=now_ms)
-    log.append(build_batch([(b"key", b"value", now_ms)]), now_ms=now_ms)
-    log.flush()
-    data.close()
+    with DataDirectory(LocalDataFiles(), "data", lambda topic: LogConfig(), now_ms=now_ms) as data:
+        log = data.create(TopicPartition("orders", 0), random_uuid(), now_ms=now_ms)
+        log.append(build_batch([(b"key", b"value", now_ms)]), now_ms=now_ms)
+        log.flush()
 
 docs/writing.md says what is durable when, and shows whole transactions; errors are in ``txnkafka.errors``.
 Importing this module loads nothing else; each name loads its module when it is first used.

@@ -23,6 +23,7 @@ __all__ = [
     "TimestampType",
     "TopicPartition",
     "check_integers",
+    "validate_partition",
     "validate_topic",
 ]
 
@@ -34,6 +35,7 @@ NO_OFFSET = -1
 NO_PARTITION_LEADER_EPOCH = -1
 NO_COORDINATOR_EPOCH = -1
 _LARGEST_SEQUENCE = 2**31 - 1
+_LARGEST_PARTITION: Final = 2**31 - 1
 _MAX_TOPIC_NAME_LENGTH: Final = 249
 _LEGAL_TOPIC: Final = re.compile(r"[a-zA-Z0-9._-]+")
 
@@ -146,3 +148,12 @@ def validate_topic(name: str) -> None:
     else:
         return
     raise InvalidTopicError(f"topic name {name[:_MAX_TOPIC_NAME_LENGTH]!r} {fault}: choose another name")
+
+
+def validate_partition(topic_partition: TopicPartition) -> None:
+    """Raise InvalidTopicError for a name that no topic may have, ValueError for a number that no partition
+    may have: Kafka does not start with ``x-2147483648``, and ``x--1`` is a partition of another topic."""
+    topic, number = topic_partition
+    validate_topic(topic)
+    if isinstance(number, bool) or not hasattr(number, "__index__") or not 0 <= number <= _LARGEST_PARTITION:
+        raise ValueError(f"{topic}: a partition has a number from 0 to {_LARGEST_PARTITION}, not {number!r}")

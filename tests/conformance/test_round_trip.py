@@ -365,9 +365,7 @@ def killed(directory: LogManager) -> None:
     """Nothing is closed; the system gives back the lock of a process that ends. What was appended is durable:
     a segment that no flush has named would be lost (DIVERGENCES.md)."""
     directory.flush()
-    for log in directory.logs.values():
-        log.local.close_files()
-    directory.data._lock.close()
+    directory.data.abandon()
 
 
 def abort_hanging(kafka: KafkaBroker, authors: Authors) -> None:

@@ -218,7 +218,8 @@ def _possible_metadata(metadata: Any, content: bytes) -> bool:
 
 
 def _possible_properties(properties: Any, content: bytes) -> bool:
-    return properties.version in (0, 1) and (properties.version == 0 or properties.cluster_id is not None)
+    has_cluster = properties.version == 0 or properties.cluster_id is not None
+    return properties.version in (0, 1) and properties.node_id is not None and has_cluster
 
 
 def _possible_shutdown(shutdown: Any, content: bytes) -> bool:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from txnkafka.config import LogConfig
+from txnkafka.config import CleanerConfig, LogConfig
 
 
 def test_defaults_are_kafkas() -> None:
@@ -82,3 +84,25 @@ def test_a_compacted_log_does_not_hold_records_back() -> None:
 
 def test_a_repair_may_forget_no_producer() -> None:
     assert LogConfig(producer_id_expiration_ms=2**63 - 1).producer_id_expiration_ms == 2**63 - 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ({"segment_bytes": "10"}, "segment.bytes must be an int, not '10'"),
+        ({"retention_ms": None}, "retention.ms must be an int, not None"),
+        ({"retention_ms": 1.5}, "retention.ms must be an int, not 1.5"),
+        ({"cleanup_policy": 3}, "cleanup.policy must be a str, not 3"),
+        ({"preallocate": "true"}, "preallocate must be a bool, not 'true'"),
+        ({"min_cleanable_dirty_ratio": "0.5"}, "min.cleanable.dirty.ratio must be a number, not '0.5'"),
+    ],
+)
+def test_a_value_of_another_type_is_named(settings: dict[str, Any], says: str) -> None:
+    with pytest.raises(TypeError, match=f"^{says}$"):
+        LogConfig(**settings)
+
+
+def test_a_value_of_another_type_for_the_cleaner_is_named() -> None:
+    factor: Any = "0.9"
+    with pytest.raises(TypeError, match=r"io\.buffer\.load\.factor must be a number, not '0.9'"):
+        CleanerConfig(io_buffer_load_factor=factor)

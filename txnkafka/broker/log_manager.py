@@ -9,7 +9,7 @@ Source: ``LogManager``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import (
@@ -179,17 +179,23 @@ class LogManager:
 
     # Closing
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Stop cleanly; see ``DataDirectory.close``. All tickets are released. Raises FlushUnderWayError, and
-        changes nothing, while a group flush of ``tickets`` is under way."""
+        changes nothing, while a group flush of ``tickets`` or other work is under way."""
         if self.tickets.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it, then close")
-        self.data.check_idle()
         try:
             self.data.close()
         finally:
-            for log in self.logs.values():
-                self.tickets.forget(log, log.fenced)
+            if self.data.is_closed:  # otherwise nothing of what the tickets wait for has become durable
+                for log in self.logs.values():
+                    self.tickets.forget(log, log.fenced)
 
 
 def flush_is_due(log: PartitionLog, now_ms: int) -> bool:

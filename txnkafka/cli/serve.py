@@ -10,7 +10,7 @@ import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.output import write_text
-from txnkafka.cli.serve_checks import address_text, check_address, check_data_directory
+from txnkafka.cli.serve_checks import address_text, check_address
 from txnkafka.cli.serve_log import logging_to
 
 if TYPE_CHECKING:
@@ -201,6 +201,7 @@ def _serve(
     from txnkafka.server import tcp
     from txnkafka.server.descriptors import raise_limit
     from txnkafka.server.topics_at_start import check_topics, create_topics
+    from txnkafka.storage.ownership import check_data_directory
 
     check_topics(topics)
     raise_limit()

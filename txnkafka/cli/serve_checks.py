@@ -1,46 +1,12 @@
-"""What ``serve`` checks before it changes anything: that the directory is one of a broker, or new, and that
-its addresses are free."""
+"""What ``serve`` checks of its addresses before it changes anything: that they are free."""
 
 from __future__ import annotations
 
 import socket
 from errno import EADDRINUSE
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any
 
-from txnkafka.errors import LogDirError
-from txnkafka.storage.formats import META_PROPERTIES, parse_partition_directory
-
-if TYPE_CHECKING:
-    from txnkafka.env import FileSystem
-
-__all__ = ["address_text", "check_address", "check_data_directory"]
-
-MOST_NAMED: Final = 3
-OF_A_FILE_SYSTEM: Final = "lost+found"
-CHECKPOINT: Final = "-checkpoint"
-
-
-def check_data_directory(files: FileSystem, path: str) -> None:
-    """Raise LogDirError for a file, and for a directory that is neither empty nor that of a broker. What a
-    broker leaves that crashes while it creates the directory is as good as empty. Raises OSError."""
-    if not files.is_directory(path):
-        if files.exists(path):
-            raise LogDirError(f"{path} is a file, not a directory")
-        return
-    names = [entry.name for entry in files.list(path)]
-    if META_PROPERTIES in names or any(map(parse_partition_directory, names)):
-        return
-    if others := [name for name in names if not _may_be_in_a_new_one(name)]:
-        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
-        raise LogDirError(
-            f"{path} has files, but neither {META_PROPERTIES} nor partitions (orders-0): it is not a data "
-            f"directory; found: {', '.join(others[:MOST_NAMED])}{more}"
-        )
-
-
-def _may_be_in_a_new_one(name: str) -> bool:
-    return name.startswith((".", META_PROPERTIES)) or name == OF_A_FILE_SYSTEM or CHECKPOINT in name
-
+__all__ = ["address_text", "check_address"]
 
 def check_address(option: str, host: str, port: int) -> None:
     """Raise OSError when this address cannot be listened on. A name may have addresses that this machine has

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple, Protocol
 
-from txnkafka.env.file_lock import FileLock, lock_file
+from txnkafka.env.file_lock import FileLock, is_file_locked_here, lock_file
 from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, ReadableFile
 
 __all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock", "Volume"]
@@ -102,6 +102,10 @@ class DataFiles(FileSystem, Protocol):
     def lock(self, path: str) -> Lock | None:
         """Lock a file, which is created if necessary; None when another process or this one has the lock. A
         forked child does not inherit it."""
+        ...
+
+    def is_locked_here(self, path: str) -> bool:
+        """Whether this process has locked a file."""
         ...
 
     def set_modified_ms(self, path: str, ms: int) -> None:
@@ -210,6 +214,9 @@ class LocalDataFiles(LocalFileSystem):
 
     def lock(self, path: str) -> FileLock | None:
         return lock_file(path)
+
+    def is_locked_here(self, path: str) -> bool:
+        return is_file_locked_here(path)
 
     def set_modified_ms(self, path: str, ms: int) -> None:
         os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000), follow_symlinks=False)

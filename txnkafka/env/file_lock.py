@@ -18,7 +18,15 @@ import struct
 import sys
 import threading
 
-__all__ = ["LINK", "NOT_REGULAR", "FileLock", "check_regular", "is_file_locked", "lock_file"]
+__all__ = [
+    "LINK",
+    "NOT_REGULAR",
+    "FileLock",
+    "check_regular",
+    "is_file_locked",
+    "is_file_locked_here",
+    "lock_file",
+]
 
 LINK = "is a symbolic link, and nothing is written through links: put the file itself in its place"
 NOT_REGULAR = "not a regular file"
@@ -87,6 +95,12 @@ def is_file_locked(path: str) -> bool:
             return _lock_type(answer) != fcntl.F_UNLCK
         finally:
             os.close(descriptor)
+
+
+def is_file_locked_here(path: str) -> bool:
+    """Whether this process has locked a file."""
+    with _guard:
+        return _is_held(path)
 
 
 def check_regular(path: str, *, follow: bool) -> None:

@@ -164,6 +164,9 @@ class OverlayFiles:
         self._locked.add(path)
         return _OverlayLock(self._locked, path)
 
+    def is_locked_here(self, path: str) -> bool:
+        return path in self._locked
+
     def set_modified_ms(self, path: str, ms: int) -> None:
         self._content(path).modified_ms = ms
 

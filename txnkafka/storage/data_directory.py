@@ -11,25 +11,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from txnkafka.env import make_directories, remove_tree, this_process, unique_name
+from txnkafka.env import remove_tree, unique_name
 from txnkafka.errors import (
-    CorruptFileError,
     FlushUnderWayError,
     KafkaError,
     LogDirError,
+    UnknownTopicOrPartitionError,
 )
-from txnkafka.model import TopicPartition, validate_topic
+from txnkafka.model import TopicPartition, validate_partition
 from txnkafka.storage.clean_marker import NO_EPOCH, take_clean_marker, write_clean_marker
-from txnkafka.storage.formats.checkpoint import (
-    format_partition_metadata,
-)
-from txnkafka.storage.formats.layout import (
-    LOCK_FILE,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-)
+from txnkafka.storage.formats.checkpoint import format_partition_metadata
+from txnkafka.storage.formats.layout import LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import (
     NamedPartition,
@@ -37,18 +31,19 @@ from txnkafka.storage.formats.partition_names import (
     named_partitions,
     unreadable,
 )
-from txnkafka.storage.identity import identify, make_identity, remove_torn_topic_id, topic_id_of
+from txnkafka.storage.identity import identify, identify_or_make, topic_id_at_opening
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
+from txnkafka.storage.ownership import take_directory
 from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFiles, Lock
+    from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.offset_checkpoints import CheckpointWork
 
@@ -68,8 +63,8 @@ class DataDirectory:
     ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
     others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
     is opened. With ``holds_recovery_points`` those of an owner that did not stop cleanly stay on the disk
-    until ``checkpoints.release``. Raises LogDirError when another owner has locked the directory, or it
-    belongs to another cluster or node; OSError.
+    until ``checkpoints.release``. Raises LogDirError when another owner has locked the directory, it
+    belongs to another cluster or node, or is not a data directory; OSError.
     """
 
     def __init__(
@@ -100,8 +95,7 @@ class DataDirectory:
         self._config, self._repair, self._only = config, repair, only
         self._holds_recovery_points = holds_recovery_points
         self._resources = LogResources()
-        self._owner = this_process()  # a forked child may read, but not change anything
-        self._lock = self._take_lock()
+        self._owner = take_directory(files, path)
         try:
             self.identity = self._identify(cluster_id, node_id)
             if on_locked is not None:
@@ -113,23 +107,16 @@ class DataDirectory:
 
     # Opening
 
-    def _take_lock(self) -> Lock:
-        make_directories(self.files, self.path)
-        lock = self.files.lock(self._file(LOCK_FILE))
-        if lock is None:
-            raise LogDirError(f"{self.path} is locked by another owner: stop the broker that uses it first")
-        return lock
-
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
+        if self._repair is None:
+            return identify_or_make(self.files, self.path, cluster_id, node_id)
         found = identify(self.files, self.path, cluster_id, node_id)
-        if found is None and self._repair is None:
-            return make_identity(self.files, self.path, cluster_id, node_id)
         return found or MetaProperties(0, None, None, None)
 
     def _open_all(self, now_ms: int) -> None:
         found = list(named_partitions(self.files.list(self.path)))
         there = {named.parsed.topic_partition for named in found}
-        self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note)
+        self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note, self._owner)
         epoch = take_clean_marker(self.files, self.path)
         self.was_clean, self.broker_epoch = epoch is not None, NO_EPOCH if epoch is None else epoch
         self._untouched: set[TopicPartition] = set()
@@ -179,8 +166,9 @@ class DataDirectory:
 
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
+        had_batches = bool(start.recovery_point or start.log_start_offset)
         try:
-            topic_id, is_torn = self._topic_id(directory, start)
+            topic_id, is_torn = topic_id_at_opening(self.files, directory, had_batches=had_batches)
             opened = open_log(
                 self.files, directory, partition, self._config(partition.topic), start,
                 now_ms=now_ms, resources=self._resources,
@@ -196,17 +184,6 @@ class DataDirectory:
         self.repairs += [f"{partition}: {repair}" for repair in log.repairs]
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
-
-    def _topic_id(self, directory: str, start: Start) -> tuple[str | None, bool]:
-        """Return the topic id of a partition, and whether its damaged file was removed: a crash has
-        interrupted the creation of the partition."""
-        try:
-            return topic_id_of(self.files, directory), False
-        except CorruptFileError:
-            had_batches = start.recovery_point or start.log_start_offset
-            if had_batches or not remove_torn_topic_id(self.files, directory):
-                raise
-            return None, True
 
     def _refuse(self, partition: TopicPartition, error: KafkaError) -> None:
         LOG.error("%s is not opened: %s", partition, error)
@@ -225,8 +202,8 @@ class DataDirectory:
 
         An existing partition that is empty and has no topic id is the remainder of a creation that a crash
         has interrupted: it gets the topic id. Raises LogDirError for any other partition that exists or is
-        being created, InvalidTopicError, ValueError for an invalid topic id, FlushUnderWayError while other
-        work is not finished.
+        being created, InvalidTopicError, ValueError for an invalid topic id or partition number,
+        FlushUnderWayError while other work is not finished.
         """
         self.check_idle()
         wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
@@ -244,7 +221,7 @@ class DataDirectory:
         )  # fmt: skip
 
     def _new(self, partition: TopicPartition, topic_id: str) -> NewPartition:
-        validate_topic(partition.topic)
+        validate_partition(partition)
         metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
         directory, log = self._file(str(partition)), self.logs.get(partition)
         is_left_over = log is not None and partition not in self.topic_ids and not log.log_end_offset
@@ -258,13 +235,13 @@ class DataDirectory:
         self._in_creation = {}
 
     def delete(self, partition: TopicPartition) -> None:
-        """Delete a partition; see ``deletion``. Raises OSError."""
+        """Delete a partition; see ``deletion``. Raises OSError and UnknownTopicOrPartitionError."""
         perform(self.deletion(partition))
 
     def deletion(self, partition: TopicPartition) -> Deletion:
         """Remove a partition, and return the work that deletes its files. After this call the partition does
         not exist, whether the work succeeds or not. Raises OSError when its directory cannot be renamed; then
-        the partition exists unchanged."""
+        the partition exists unchanged. Raises UnknownTopicOrPartitionError."""
         target = self._rename(partition, "delete")
         self._deletions.add(target)
         return Deletion(self.files, self.path, target, self._deletions.discard)
@@ -280,7 +257,9 @@ class DataDirectory:
         return DirectorySync(self.files, self.path)
 
     def _rename(self, partition: TopicPartition, state: str) -> str:
-        self._owner.check(self.path)
+        self._owner.check()
+        if not any(partition in known for known in (self.logs, self.retired, self.refused)):
+            raise self._unknown(partition)
         target = self._file(f"{str(partition)[:200]}.{unique_name()}-{state}")
         self.files.rename(self._file(str(partition)), target)
         for logs in (self.logs, self.retired):
@@ -291,10 +270,18 @@ class DataDirectory:
         self.checkpoints.forget(partition)
         return target
 
+    def _log(self, partition: TopicPartition) -> PartitionLog:
+        if partition not in self.logs:
+            raise self.refused.get(partition) or self._unknown(partition)
+        return self.logs[partition]
+
+    def _unknown(self, partition: TopicPartition) -> UnknownTopicOrPartitionError:
+        return UnknownTopicOrPartitionError(f"{self.path} has no partition {partition}")
+
     def check_idle(self) -> None:
         """Raise FlushUnderWayError while a creation or a write of checkpoints is not finished, which an
         immediate change would contradict."""
-        self._owner.check(self.path)
+        self._owner.check()
         if self._in_creation or self.checkpoints.is_under_way:
             raise FlushUnderWayError(f"work in {self.path} is under way: finish it first")
 
@@ -302,7 +289,7 @@ class DataDirectory:
         """Truncate a log at ``offset``, durably; see ``truncation.truncate_to``. The recovery point is
         lowered first: after a crash, data missing below it would be taken for damage."""
         self.check_idle()
-        log = self.logs[partition]
+        log = self._log(partition)
         truncation.check_cut(log, offset)
         end = truncation.end_below(log, offset)
         if end < log.recovery_point or self.checkpoints.lacks(RECOVERY_POINT_CHECKPOINT):
@@ -333,26 +320,40 @@ class DataDirectory:
         that makes it durable, or None when it is already. Raises OffsetOutOfRangeError, FlushUnderWayError
         and KafkaStorageError."""
         self.check_idle()
-        before = self.logs[partition].log_start_offset
-        start = truncation.delete_records(self.logs[partition], offset)
+        log = self._log(partition)
+        before = log.log_start_offset
+        start = truncation.delete_records(log, offset)
         is_durable = start == before and not self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT)
         return start, None if is_durable else self.checkpoints.log_start_work(self.logs)
 
     def checkpoint(self) -> None:
         """Write recovery point, high watermark and log start of each log; a host with a lock uses
         ``checkpoints.work``. Raises OSError."""
-        self._owner.check(self.path)
+        self._owner.check()
         perform(self.checkpoints.work(self.logs))
 
     # Closing
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether the lock was given back: every method that changes something raises KafkaStorageError."""
+        return self._owner.is_over
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def close(self) -> None:
         """Stop cleanly: flush all logs, and write the marker of a clean shutdown. If a log has failed or was
-        refused, no marker is written, so that the next owner runs recovery.
+        refused, no marker is written, so that the next owner runs recovery. A second call does nothing.
 
         Raises FlushUnderWayError, and changes nothing, while work is not finished. Other errors of closing a
         log are raised after all other logs are closed and recorded.
         """
+        if self.is_closed:
+            return
         self.check_idle()
         if self._deletions or any(log.is_flushing for log in self.logs.values()):
             raise FlushUnderWayError(f"work in {self.path} is under way: finish it, then close")
@@ -381,11 +382,12 @@ class DataDirectory:
     def _give_back(self) -> None:
         for log in (*self.logs.values(), *self.retired.values()):
             log.release()
-        self._lock.close()
+        self._owner.give_back()
 
     def check_owner(self) -> None:
-        """Raise LogDirError unless this process has opened the directory: a forked child owns nothing."""
-        self._owner.check(self.path)
+        """Raise KafkaStorageError once the directory is closed, LogDirError in any process but its owner: a
+        forked child owns nothing."""
+        self._owner.check()
 
     def _file(self, name: str) -> str:
         return self.files.join(self.path, name)

@@ -23,7 +23,7 @@ from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = ["identify", "make_identity", "random_uuid", "remove_torn_topic_id", "topic_id_of"]
+__all__ = ["identify", "identify_or_make", "random_uuid", "topic_id_at_opening"]
 
 
 def identify(
@@ -37,7 +37,10 @@ def identify(
     try:
         found = parse_meta_properties(files.read(path, SMALL_FILE_LIMIT))
     except CorruptFileError as error:
-        raise LogDirError(f"{path} is damaged, and says whose directory this is: {error}") from error
+        raise LogDirError(
+            f"{path} is damaged, and says whose directory this is: {error.reason}. Restore it from "
+            "a copy, or write version=1, cluster.id, node.id and directory.id of its broker into it"
+        ) from error
     for name, wanted, there in (
         ("cluster.id", cluster_id, found.cluster_id),
         ("node.id", node_id, found.node_id),
@@ -49,14 +52,43 @@ def identify(
     return found
 
 
-def make_identity(files: DataFiles, path: str, cluster_id: str | None, node_id: int | None) -> MetaProperties:
-    """Create and write an identity, durably. Raises OSError."""
+def identify_or_make(
+    files: DataFiles, path: str, cluster_id: str | None, node_id: int | None
+) -> MetaProperties:
+    """Read the identity of a directory whose owner may append to it, or create it, durably. Raises like
+    ``identify``, and LogDirError when the file names no cluster: Kafka does not start with that."""
+    found = identify(files, path, cluster_id, node_id)
+    if found is None:
+        return _make_identity(files, path, cluster_id, node_id)
+    if found.cluster_id is None:
+        raise LogDirError(
+            f"{files.join(path, META_PROPERTIES)} names no cluster: add the line cluster.id= with its id"
+        )
+    return found
+
+
+def _make_identity(
+    files: DataFiles, path: str, cluster_id: str | None, node_id: int | None
+) -> MetaProperties:
     made = MetaProperties(1, cluster_id or random_uuid(), 1 if node_id is None else node_id, random_uuid())
     write_durably(files, files.join(path, META_PROPERTIES), format_meta_properties(made))
     return made
 
 
-def topic_id_of(files: DataFiles, directory: str) -> str | None:
+def topic_id_at_opening(
+    files: DataFiles, directory: str, *, had_batches: bool
+) -> tuple[str | None, bool]:
+    """Return the topic id of a partition, and whether its damaged file was removed: a crash has interrupted
+    the creation of the partition, which never ``had_batches``. Raises CorruptFileError and OSError."""
+    try:
+        return _topic_id_of(files, directory), False
+    except CorruptFileError:
+        if had_batches or not _remove_torn_topic_id(files, directory):
+            raise
+        return None, True
+
+
+def _topic_id_of(files: DataFiles, directory: str) -> str | None:
     """Read the topic id of a partition directory; None if a broker before 2.8 has created it, which wrote no
     ids. Raises CorruptFileError and OSError."""
     path = files.join(directory, PARTITION_METADATA)
@@ -69,7 +101,7 @@ def topic_id_of(files: DataFiles, directory: str) -> str | None:
         raise
 
 
-def remove_torn_topic_id(files: DataFiles, directory: str) -> bool:
+def _remove_torn_topic_id(files: DataFiles, directory: str) -> bool:
     """Remove a damaged file with the topic id if its log was never written to, as after a crash while the
     partition was created; returns whether it was. Ask before recovery, which may truncate a damaged log to
     nothing. Raises OSError."""

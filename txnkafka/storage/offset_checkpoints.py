@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.env import this_process, write_durably
+from txnkafka.env import write_durably
 from txnkafka.errors import CorruptFileError, FlushUnderWayError
 from txnkafka.storage.formats.checkpoint import format_offset_checkpoint, parse_offset_checkpoint
 from txnkafka.storage.formats.layout import (
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
+    from txnkafka.storage.ownership import Ownership
 
 __all__ = ["CheckpointWork", "OffsetCheckpoints"]
 
@@ -39,7 +40,8 @@ __all__ = ["CheckpointWork", "OffsetCheckpoints"]
 class OffsetCheckpoints:
     """The checkpoints in ``path``, as read when the directory was opened and as written since. Only entries
     of the partitions that are ``there`` are kept: a file may name any number of others. ``on_damage`` is
-    called for each unreadable file. Methods raise OSError."""
+    called for each unreadable file. Methods raise OSError, and those that write the errors of
+    ``owner.check``."""
 
     def __init__(
         self,
@@ -47,11 +49,12 @@ class OffsetCheckpoints:
         path: str,
         there: Container[TopicPartition],
         on_damage: Callable[[RepairStep], None],
+        owner: Ownership,
     ) -> None:
         self._files = files
         self._path = path
         self._there = there
-        self._owner = this_process()
+        self._owner = owner
         self._unwritten: set[str] = set()
         self._under_way = False
         # the partitions named by each file; None when these are not known
@@ -157,7 +160,7 @@ class OffsetCheckpoints:
         return {**starts, **self._starts}
 
     def _work(self, contents: Mapping[str, Mapping[TopicPartition, int]]) -> CheckpointWork:
-        self._owner.check(self._path)
+        self._owner.check()
         if self._under_way:
             raise FlushUnderWayError(f"checkpoints of {self._path} are being written: finish that work first")
         lines = {name: format_offset_checkpoint(offsets) for name, offsets in contents.items()}

@@ -135,6 +135,9 @@ class FaultyFiles:
         self.plan.check("lock", path)
         return self._files.lock(path)
 
+    def is_locked_here(self, path: str) -> bool:
+        return self._files.is_locked_here(path)
+
     def set_modified_ms(self, path: str, ms: int) -> None:
         self.plan.check("set_modified_ms", path)
         self._files.set_modified_ms(path, ms)

@@ -149,6 +149,9 @@ class MemoryFiles:
         self._locked.add(inode)
         return MemoryLock(self._locked, inode)
 
+    def is_locked_here(self, path: str) -> bool:
+        return self.is_locked(path)
+
     def set_modified_ms(self, path: str, ms: int) -> None:
         inode = self._find(path)
         self._modified_ms[inode] = ms

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.unit.cli.conftest import Run
-from txnkafka.cli.serve_checks import check_data_directory
-from txnkafka.env import LocalDataFiles
 
 
 @pytest.mark.parametrize(
@@ -87,16 +85,3 @@ def test_a_directory_of_something_else(run: Run, tmp_path: Path) -> None:
         "(orders-0): it is not a data directory; found: setup.py, src, tests\n",
     )  # fmt: skip
     assert sorted(each.name for each in tmp_path.iterdir()) == [".git", "setup.py", "src", "tests"]
-
-
-@pytest.mark.parametrize(
-    "names",
-    [[], [".lock", ".snapshot", "lost+found"], ["src", "meta.properties"], ["src", "orders-0"],
-     ["recovery-point-offset-checkpoint", "meta.properties.tmp"]],
-)  # fmt: skip
-def test_a_data_directory(tmp_path: Path, names: list[str]) -> None:
-    """A new file system, what a crash has left, a directory of partitions."""
-    for name in names:
-        (tmp_path / name).mkdir()
-    check_data_directory(LocalDataFiles(), str(tmp_path))
-    check_data_directory(LocalDataFiles(), str(tmp_path / "new"))

@@ -115,8 +115,7 @@ print("append:", log.append(data(), now_ms=NOW).first_offset)
 log.flush()
 if "checkpoint" in sys.argv:
     directory.data.checkpoint()
-log.local.close_files()
-directory.data._lock.close()  # as if the process had ended
+directory.data.abandon()  # as if the process had ended
 again = opened()
 print("again:", again.logs[PARTITION].log_end_offset, again.data.refused)
 """

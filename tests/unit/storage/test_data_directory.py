@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,7 +12,12 @@ from tests.unit.storage.logs import NOW, append
 from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, LocalDataFiles
-from txnkafka.errors import InvalidTopicError, LogDirError
+from txnkafka.errors import (
+    CorruptFileError,
+    InvalidTopicError,
+    LogDirError,
+    UnknownTopicOrPartitionError,
+)
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -93,3 +100,50 @@ def test_a_partition_of_a_name_that_no_topic_may_have_is_not_created(files: Memo
     assert sorted(entry.name for entry in files.list(PATH)) == there
     assert sorted(directory.logs) == PARTITIONS
     directory.close()
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 2**40, "0", True, None, 0.0])
+def test_a_partition_of_a_number_that_no_partition_may_have_is_not_created(
+    files: MemoryFiles, number: Any
+) -> None:
+    """``x--1`` would be partition 1 of ``x-`` at the next opening, and no checkpoint could be read."""
+    directory = opened(files)
+    before = len(files.journal)
+    with pytest.raises(ValueError, match="x: a partition has a number from 0 to 2147483647, not "):
+        directory.create(TopicPartition("x", number), TOPIC_ID, now_ms=NOW)
+    assert len(files.journal) == before
+    assert sorted(directory.logs) == PARTITIONS
+    largest = TopicPartition("x", 2**31 - 1)
+    directory.create(largest, TOPIC_ID, now_ms=NOW)
+    directory.close()
+    again = opened(files)
+    assert largest in again.logs
+    assert not again.repairs
+
+
+@pytest.mark.parametrize("change", ["delete", "setting_aside", "truncate", "delete_records"])
+@pytest.mark.parametrize("unknown", [TopicPartition("t", 2), TopicPartition("__cluster_metadata", 0)])
+def test_a_partition_that_is_not_there_is_not_changed(
+    files: MemoryFiles, change: str, unknown: TopicPartition
+) -> None:
+    files.make_directory("/data/__cluster_metadata-0")
+    directory = opened(files)
+    changes: dict[str, Callable[[], object]] = {
+        "delete": lambda: directory.delete(unknown),
+        "setting_aside": lambda: directory.setting_aside(unknown),
+        "truncate": lambda: directory.truncate(unknown, 0, now_ms=NOW),
+        "delete_records": lambda: directory.delete_records(unknown, 0),
+    }
+    before = len(files.journal)
+    with pytest.raises(UnknownTopicOrPartitionError, match=f"^/data has no partition {unknown}$"):
+        changes[change]()
+    assert len(files.journal) == before
+
+
+def test_a_refused_partition_can_be_deleted_and_not_truncated(files: MemoryFiles) -> None:
+    files.open_to_write("/data/t-0/partition.metadata").truncate(15)
+    directory = opened(files)
+    with pytest.raises(CorruptFileError, match=r"partition\.metadata"):
+        directory.truncate(PARTITIONS[0], 0, now_ms=NOW)
+    directory.delete(PARTITIONS[0])
+    assert not files.exists("/data/t-0")

@@ -1,4 +1,4 @@
-"""A data directory: its lock, its identity, its shutdown, its deletions."""
+"""A data directory: its lock, its shutdown, its deletions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats import (
     parse_clean_shutdown,
-    parse_meta_properties,
     parse_offset_checkpoint,
     parse_partition_metadata,
 )
-from txnkafka.storage.identity import random_uuid
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
@@ -45,7 +43,7 @@ def checkpoint(files: DataFiles, name: str) -> dict[TopicPartition, int]:
     return parse_offset_checkpoint(files.read(f"/data/{name}", 1000))
 
 
-# Lock and identity
+# Lock
 
 
 def test_one_owner_in_a_process() -> None:
@@ -73,37 +71,6 @@ def test_one_owner_among_processes(tmp_path: Path) -> None:
     assert subprocess.run(command, check=False).returncode == 7
     directory.close()
     assert subprocess.run(command, check=False).returncode == 0
-
-
-def test_identity() -> None:
-    files = MemoryFiles()
-    directory = opened(files, cluster_id="a cluster", node_id=4)
-    found = parse_meta_properties(files.read("/data/meta.properties", 1000))
-    assert found == directory.data.identity
-    assert (found.version, found.cluster_id, found.node_id) == (1, "a cluster", 4)
-    directory.close()
-    assert opened(files).data.identity == found
-    for arguments, name in (({"cluster_id": "another"}, "cluster.id"), ({"node_id": 5}, "node.id")):
-        with pytest.raises(LogDirError, match=name):
-            opened(MemoryFiles(base=files.disk()), **arguments)
-
-
-def test_an_id_does_not_begin_like_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
-    names = iter(["f8" + "00" * 15, "fb" + "11" * 15, "00" * 15 + "f8"])
-    monkeypatch.setattr("txnkafka.storage.identity.unique_name", lambda: next(names))
-    assert random_uuid() == "AAAAAAAAAAAAAAAAAAAA-A"
-
-
-def test_an_identity_that_cannot_be_read_is_not_replaced() -> None:
-    files = MemoryFiles()
-    opened(files).close()
-    file = files.open_to_write("/data/meta.properties")
-    file.truncate(0)
-    file.write(0, [b"version=1\n"])
-    with pytest.raises(LogDirError, match="whose directory"):
-        opened(files)
-    assert file.size() == 10
-    assert not files.is_locked("/data/.lock")
 
 
 # Stopping and starting

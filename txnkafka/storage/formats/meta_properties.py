@@ -1,9 +1,11 @@
 """Parses and formats ``meta.properties``, which names the cluster and the broker of a log directory.
 
 A Java properties file. Version 1 (KRaft) has ``cluster.id`` and ``node.id``, and since 3.7 ``directory.id``;
-version 0 (ZooKeeper, also a file without ``version``) has ``broker.id`` and perhaps ``cluster.id``.
+version 0 (ZooKeeper, also a file without ``version``) has ``broker.id`` and perhaps ``cluster.id``. A file
+without the id of a node is damaged, such as one that is empty: Kafka does not start with it.
 
-Source: ``org.apache.kafka.metadata.properties.MetaProperties``, ``java.util.Properties``.
+Source: ``org.apache.kafka.metadata.properties.MetaProperties``, ``KafkaRaftServer.initializeLogDirs``,
+``java.util.Properties``.
 """
 
 from __future__ import annotations
@@ -44,19 +46,26 @@ class _Property(NamedTuple):
 
 
 def parse_meta_properties(data: bytes) -> MetaProperties:
-    """Parse version, cluster, node and directory of ``meta.properties``."""
+    """Parse version, cluster, node and directory of ``meta.properties``. Raises CorruptFileError."""
     properties = {key: _Property(line_number, value) for line_number, key, value in _properties(data)}
     version = _number(properties, "version")
     cluster_id = _text(properties, "cluster.id")
     if version in (None, 0):
+        if version is None and "broker.id" not in properties:
+            raise CorruptFileError("it has neither 'version' nor 'broker.id'")
+        _require(properties, 0, "broker.id")
         return MetaProperties(0, cluster_id, _number(properties, "broker.id"), None)
     if version != 1:
         where = _where(properties, "version")
         raise CorruptFileError(f"{where}: version {version} is not known, only 0 and 1 are")
-    for name in ("cluster.id", "node.id"):
-        if name not in properties:
-            raise CorruptFileError(f"{name!r} is missing, which version 1 requires")
+    _require(properties, 1, "cluster.id", "node.id")
     return MetaProperties(1, cluster_id, _number(properties, "node.id"), _directory_id(properties))
+
+
+def _require(properties: dict[str, _Property], version: int, *names: str) -> None:
+    for name in names:
+        if name not in properties:
+            raise CorruptFileError(f"{name!r} is missing, which version {version} requires")
 
 
 def _properties(data: bytes) -> Iterator[tuple[int, str, str]]:

@@ -40,15 +40,16 @@ class Fence:
             LOG.error("%s accepts no more appends: %s", self.topic_partition, error)
 
     def check_owner(self) -> None:
-        """Raise LogDirError in any process but the one that opened the log, for example in its child."""
+        """Raise LogDirError in any process but the one that opened the log, for example in its child, and
+        KafkaStorageError for a closed log."""
         if not self.owner.is_here:  # checked without a call, since every append comes here
             self.owner.check(self._directory)
+        if self.is_closed:  # another owner may have the directory by now
+            raise KafkaStorageError(f"{self.topic_partition} is closed: open {self._directory} again")
 
     def check(self) -> None:
         """Raise KafkaStorageError after an error and for a closed log, LogDirError in another process."""
         self.check_owner()
-        if self.is_closed:  # another owner may have the directory by now
-            raise KafkaStorageError(f"{self.topic_partition} is closed: open {self._directory} again")
         if self.error is not None:
             raise KafkaStorageError(
                 f"{self.topic_partition} is offline since {self._directory} failed: {self.error}. "

@@ -226,11 +226,12 @@ def test_the_largest_offset_of_a_segment(directory: LogDirectory, last: int, tol
     assert ("offset-overflow" in {each.code for each in found(directory)}) is told
 
 
-def test_without_a_readable_version_no_topic_id_is_expected(directory: LogDirectory) -> None:
+@pytest.mark.parametrize("content", [b"version=x\n", b"", b"\x00\xff garbage", b"cluster.id=c\n"])
+def test_without_a_readable_version_no_topic_id_is_expected(directory: LogDirectory, content: bytes) -> None:
     directory.write()
     (directory.partition / "partition.metadata").unlink()
     codes = {finding.code for finding in found(directory)}
-    (directory.root / "meta.properties").write_bytes(b"version=x\n")
+    (directory.root / "meta.properties").write_bytes(content)
     damaged = {finding.code for finding in found(directory)}
     assert "missing-partition-metadata" in codes
     assert "missing-partition-metadata" not in damaged

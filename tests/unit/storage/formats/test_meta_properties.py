@@ -25,7 +25,6 @@ def test_kraft_before_directory_ids() -> None:
 def test_zookeeper() -> None:
     assert parse_meta_properties(ZOOKEEPER) == (0, "i4O0WDqrRj-J-dQqlcHPPw", 7, None)
     assert parse_meta_properties(b"broker.id=7\n") == (0, None, 7, None)
-    assert parse_meta_properties(b"") == (0, None, None, None)
 
 
 @pytest.mark.parametrize(
@@ -47,6 +46,9 @@ def test_spellings_of_the_same(data: bytes) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
+        (b"", "it has neither 'version' nor 'broker.id'"),
+        (b"cluster.id=c\nnode.id=1\n", "it has neither 'version' nor 'broker.id'"),
+        (b"version=0\ncluster.id=c\n", "'broker.id' is missing, which version 0 requires"),
         (b"version=2\n", "line 1: version 2"),
         (b"#\nversion=x\n", "line 2: 'version' must be a number"),
         (b"version=1\nnode.id=1\n", "'cluster.id' is missing"),
@@ -63,7 +65,7 @@ def test_malformed(data: bytes, reason: str) -> None:
 
 
 def test_many_continued_lines_take_no_quadratic_time() -> None:
-    data = b"cluster.id=" + b"a\\\n" * 200_000
+    data = b"broker.id=1\ncluster.id=" + b"a\\\n" * 200_000
     assert parse_meta_properties(data).cluster_id == "a" * 200_000
 
 

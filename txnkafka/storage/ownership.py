@@ -1,0 +1,86 @@
+"""Takes a data directory for its owner: nobody else changes it until the owner gives it back, and the owner
+changes nothing after that, because the directory may be another owner's by then.
+
+Source: ``LogManager.lockLogDirs``.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.env import make_directories, this_process
+from txnkafka.errors import KafkaStorageError, LogDirError
+from txnkafka.storage.formats.layout import LOCK_FILE, META_PROPERTIES, parse_partition_directory
+
+if TYPE_CHECKING:
+    from txnkafka.env import DataFiles, FileSystem, Lock
+
+__all__ = ["Ownership", "check_data_directory", "take_directory"]
+
+MOST_NAMED: Final = 3
+OF_A_FILE_SYSTEM: Final = "lost+found"
+CHECKPOINT: Final = "-checkpoint"
+
+
+class Ownership:
+    """The right of this process to change the directory at ``path``, until ``give_back``. Garbage collection
+    does not give it back, because the logs may still be in use, but warns."""
+
+    def __init__(self, path: str, lock: Lock) -> None:
+        self._path = path
+        self._lock = lock
+        self._process = this_process()  # a forked child may read, but not change anything
+        self.is_over = False
+
+    def check(self) -> None:
+        """Raise LogDirError in a forked child, KafkaStorageError after ``give_back``."""
+        self._process.check(self._path)
+        if self.is_over:
+            raise KafkaStorageError(f"{self._path} is closed, and may have another owner: open it again")
+
+    def give_back(self) -> None:
+        """Let others own the directory; a second call does nothing."""
+        self.is_over = True
+        self._lock.close()
+
+    def __del__(self) -> None:
+        if not self.is_over and self._process.is_here:
+            text = f"{self._path} was not closed: it stays locked until the process ends"
+            warnings.warn(text, ResourceWarning, stacklevel=2, source=self)
+
+
+def take_directory(files: DataFiles, path: str) -> Ownership:
+    """Lock a data directory, which is created with its parents if it is not there. Raises LogDirError when it
+    has an owner or is the directory of something else; OSError."""
+    check_data_directory(files, path)
+    make_directories(files, path)
+    lock_file = files.join(path, LOCK_FILE)
+    lock = files.lock(lock_file)
+    if lock is None and files.is_locked_here(lock_file):
+        raise LogDirError(f"{path} is locked by another owner in this process: close its DataDirectory first")
+    if lock is None:
+        raise LogDirError(f"{path} is locked by another owner: stop the broker that uses it first")
+    return Ownership(path, lock)
+
+
+def check_data_directory(files: FileSystem, path: str) -> None:
+    """Raise LogDirError for a file, and for a directory that is neither empty nor that of a broker. What a
+    broker leaves that crashes while it creates the directory is as good as empty. Raises OSError."""
+    if not files.is_directory(path):
+        if files.exists(path):
+            raise LogDirError(f"{path} is a file, not a directory")
+        return
+    names = [entry.name for entry in files.list(path)]
+    if META_PROPERTIES in names or any(map(parse_partition_directory, names)):
+        return
+    if others := [name for name in names if not _may_be_in_a_new_one(name)]:
+        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
+        raise LogDirError(
+            f"{path} has files, but neither {META_PROPERTIES} nor partitions (orders-0): it is not a data "
+            f"directory; found: {', '.join(others[:MOST_NAMED])}{more}"
+        )
+
+
+def _may_be_in_a_new_one(name: str) -> bool:
+    return name.startswith((".", META_PROPERTIES)) or name == OF_A_FILE_SYSTEM or CHECKPOINT in name
