@@ -37,6 +37,20 @@ class MorePartitions(NamedTuple):
     assignments: Sequence[Sequence[int]] | None = None
 
 
+class _Room:
+    """How many partitions a request may still create: the broker makes records of all of them at once."""
+
+    def __init__(self) -> None:
+        self._left = MOST_PARTITIONS
+
+    def take(self, count: int) -> bool:
+        """Whether there is room for so many; then it is taken."""
+        if count > self._left:
+            return False
+        self._left -= count
+        return True
+
+
 class EnlargedTopic(NamedTuple):
     """What became of a topic that was to have more partitions."""
 
@@ -62,15 +76,20 @@ def create_partitions(
             reply([results[i] for i in range(len(topics))])
 
     broker.now_ms = now_ms
+    room = _Room()
     if not topics:
         reply([])
     for i, topic in enumerate(topics):
-        _enlarge(broker, topic, partial(done, i), validate_only)
+        _enlarge(broker, topic, room, partial(done, i), validate_only)
     broker.durability.run_soon()
 
 
 def _enlarge(
-    broker: Broker, wanted: MorePartitions, reply: Callable[[EnlargedTopic], None], validate_only: bool
+    broker: Broker,
+    wanted: MorePartitions,
+    room: _Room,
+    reply: Callable[[EnlargedTopic], None],
+    validate_only: bool,
 ) -> None:
     """Enlarge one topic when no other change of it is under way."""
     turn = broker.turns.of((TOPIC_RESOURCE, wanted.name))
@@ -84,7 +103,7 @@ def _enlarge(
         if topic is None:
             refused = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {wanted.name}"
         else:
-            refused = _refusal(broker, topic, wanted) or (ErrorCode.NONE, "")
+            refused = _refusal(broker, topic, wanted, room) or (ErrorCode.NONE, "")
         error, message = refused
         if topic is None or error != ErrorCode.NONE or validate_only:
             broker.durability.soon(lambda: done(error, message or None))
@@ -94,7 +113,9 @@ def _enlarge(
     turn.take(begin)
 
 
-def _refusal(broker: Broker, topic: TopicImage, wanted: MorePartitions) -> tuple[ErrorCode, str] | None:
+def _refusal(
+    broker: Broker, topic: TopicImage, wanted: MorePartitions, room: _Room
+) -> tuple[ErrorCode, str] | None:
     """Why a topic cannot be enlarged; None when it can."""
     has, additional = len(topic.partitions), wanted.partition_count - len(topic.partitions)
     if topic.name in COORDINATORS_TOPICS:
@@ -117,7 +138,7 @@ def _refusal(broker: Broker, topic: TopicImage, wanted: MorePartitions) -> tuple
             return ErrorCode.INVALID_REPLICA_ASSIGNMENT, message
         if any(list(nodes) != [broker.node_id] for nodes in wanted.assignments):
             return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "there is one node, and it has all replicas"
-    if additional > MOST_PARTITIONS:
+    if not room.take(additional):
         message = f"at most {MOST_PARTITIONS} partitions can be created by one request"
         return ErrorCode.POLICY_VIOLATION, message
     return None

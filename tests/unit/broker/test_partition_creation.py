@@ -38,6 +38,22 @@ def test_new_partitions_are_written_to_and_are_there_after_a_restart() -> None:
     assert Producer(node).send(b"later", 1) == [ErrorCode.NONE]
 
 
+def test_the_topics_of_a_request_share_a_limit() -> None:
+    node = Node()
+    counts = {"a": 5_001, "b": 5_002, "c": 5_001, "d": 2}
+    for name in counts:
+        node.create(name)
+    wanted = [MorePartitions(*each) for each in counts.items()]
+    for _ in range(2):  # each request has its own
+        results = node.call(
+            lambda reply, now_ms: create_partitions(
+                node.broker, wanted, reply, validate_only=True, now_ms=now_ms
+            )
+        )
+        errors = [each.error.name for each in results]
+        assert errors == ["NONE", "POLICY_VIOLATION", "NONE", "POLICY_VIOLATION"]
+
+
 def test_requests_at_once_are_decided_one_after_the_other() -> None:
     node = Node()
     node.create("t", 1)
