@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.broker_config import check_topic
+from txnkafka.broker.colliding_names import CollidingNames
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS, topic_by_default
 from txnkafka.broker.requests import TopicResult
@@ -46,8 +47,7 @@ class Topics:
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._in_creation: dict[str, list[Callable[[TopicResult], None]]] = {}
-        self._names_of_metrics: dict[str, str] = {}  # with the names of the topics
-        self._names_at = -1  # changes of topics before them
+        self._colliding = CollidingNames()
 
     # At start
 
@@ -160,6 +160,7 @@ class Topics:
             topics = ()
         for i, topic in enumerate(topics):
             self._create(topic, partial(done, i), validate_only, now_ms)
+        self._begun(topic.name for topic in topics)
         self._broker.durability.run_soon()
 
     def auto_create(
@@ -179,6 +180,7 @@ class Topics:
         """Create one of Kafka's own topics, unless that is under way."""
         if name not in self._in_creation:
             self._create(topic_by_default(name, self._broker.config), _log_failure, False, now_ms)
+            self._begun([name])
 
     def when_created(self, name: str, call: Callable[[TopicResult], None]) -> bool:
         """Call when the creation of a topic that is under way has succeeded or failed; False, and no call,
@@ -214,6 +216,10 @@ class Topics:
         self._in_creation[topic.name] = [reply]
         partitions = [TopicPartition(topic.name, number) for number in range(count)]
         set_aside(broker, partitions, partial(self._register, created, records, now_ms))
+
+    def _begun(self, names: Iterable[str]) -> None:
+        """The topics of a request are in creation, those that were not refused."""
+        self._colliding.begin(name for name in names if name in self._in_creation)
 
     def _register(
         self, created: TopicResult, records: Sequence[LogRecord], now_ms: int, error: Exception | None
@@ -259,6 +265,7 @@ class Topics:
             self._broker.missing_logs.creation_failed()
         elif result.name in COORDINATORS_TOPICS:
             self._broker.load_coordinators()
+        self._colliding.end(result.name)
         for reply in self._in_creation.pop(result.name, ()):
             reply(result)
 
@@ -283,7 +290,7 @@ class Topics:
             )
         if topic.name in self._broker.image.topics:
             return _there_already(topic.name)
-        collides = self._collision(topic.name)
+        collides = self._colliding.find(topic.name, self._broker.image)
         if collides is not None:
             return refused(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -307,16 +314,6 @@ class Topics:
         if count < 1:
             return refused(ErrorCode.INVALID_PARTITIONS, f"a topic of {count} partitions cannot be created")
         return self._config_refusal(topic)
-
-    def _collision(self, name: str) -> str | None:
-        """A topic whose metrics would have the same name: there . and _ are one character."""
-        if "." not in name and "_" not in name:
-            return None
-        image = self._broker.image
-        if self._names_at != image.topic_changes:  # once for all topics of a request
-            self._names_at = image.topic_changes
-            self._names_of_metrics = {each.replace(".", "_"): each for each in image.topics}
-        return self._names_of_metrics.get(name.replace(".", "_"))
 
     def _config_refusal(self, topic: NewTopic) -> TopicResult | None:
         for name, value in topic.configs.items():
