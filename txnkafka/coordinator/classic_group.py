@@ -171,7 +171,7 @@ class ClassicGroup:
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
         if not self.members:  # the last one has gone while an id that was given is waited for
-            return protocol_type == self.protocol_type
+            return bool(protocols) and protocol_type == self.protocol_type
         common = self._common()
         return protocol_type == self.protocol_type and any(each.name in common for each in protocols)
 
@@ -189,13 +189,13 @@ class ClassicGroup:
 
     def next_generation(self, now_ms: int) -> None:
         """The members that are left are a new generation; without any the group is empty."""
+        protocol = self.voted() if self.members else None
         self.generation += 1
         self.unsynced.clear()
+        self.protocol = protocol
         if self.members:
-            self.protocol = self.voted()
             self.become(GroupState.COMPLETING_REBALANCE, now_ms)
         else:
-            self.protocol = None
             self.become(GroupState.EMPTY, now_ms)
 
     def joined(self, member: Member) -> Joined:

@@ -149,7 +149,8 @@ class ClassicGroups:
         def persisted(error: ErrorCode) -> None:
             if error != E.NONE and group.members.get(member_id) is member and not member.waits:
                 protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
-                group.set_protocols(member, protocols)
+                if group.state is GroupState.STABLE:  # who joined since then may support only the new ones
+                    group.set_protocols(member, protocols)
                 self._rename(group, member, old)
                 self.rebalance.expect(group, member)
             reply(answer if error == E.NONE else refused._replace(error=error))

@@ -148,7 +148,7 @@ class ClassicRebalance:
         elif group.all_have_joined:
             self._complete(group)
         else:
-            self.later(("join", group.group_id), group.rebalance_timeout_ms, lambda: self._complete(group))
+            self._complete_later(group)
 
     def _wait_for_more(self, group: ClassicGroup, delay: int, left: int) -> None:
         """Put the end of the first rebalance off, as long as new members come (KIP-134)."""
@@ -166,22 +166,26 @@ class ClassicRebalance:
     def _complete(self, group: ClassicGroup) -> None:
         """All have joined, or the time is over: those that have are the next generation. Static members stay,
         whether they have joined or not."""
-        self.timers.cancel(("join", group.group_id))
         for member in list(group.members.values()):
             if member.joining is None and member.group_instance_id is None:
                 self.remove(group, member)
+        # set until there is a generation: whatever fails below, the group does not wait for ever
+        self._complete_later(group)
         if group.members and not group.elect_leader():
-            self.later(("join", group.group_id), group.rebalance_timeout_ms, lambda: self._complete(group))
             return
         group.next_generation(self.now_ms)
+        self.timers.cancel(("join", group.group_id))
         if not group.members:
             self.persist(group, lambda _: None)
             return
-        for member in list(group.members.values()):
-            self._answer_join(group, member)
         group.unsynced = dict.fromkeys(group.members)
         key, generation = ("sync", group.group_id), group.generation
         self.later(key, group.rebalance_timeout_ms, lambda: self._drop_unsynced(group, generation))
+        for member in list(group.members.values()):
+            self._answer_join(group, member)
+
+    def _complete_later(self, group: ClassicGroup) -> None:
+        self.later(("join", group.group_id), group.rebalance_timeout_ms, lambda: self._complete(group))
 
     def _answer_join(self, group: ClassicGroup, member: Member) -> None:
         joining, member.joining = member.joining, None

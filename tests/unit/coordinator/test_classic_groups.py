@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from unittest.mock import Mock
+
 import pytest
 
 from tests.unit.coordinator.group_clients import Member, Node, stable
+from txnkafka.coordinator.classic_group import ClassicGroup
 from txnkafka.error_codes import ErrorCode as E
 
 
@@ -312,6 +315,30 @@ def test_a_group_whose_last_member_has_left_waits_for_the_id_that_it_gave() -> N
     assert node.state == "PreparingRebalance"
     assert member.join().error == E.UNKNOWN_MEMBER_ID
     assert late.join().error == E.NONE
+
+
+@pytest.mark.parametrize("has_id", [False, True])
+def test_nobody_joins_without_protocols_while_an_id_is_waited_for(has_id: bool) -> None:
+    node = Node()
+    (member,) = stable(node, Member(node))
+    late = Member(node).join(needs_known_id=True)
+    member.leave()
+    without = Member(node, member_id=late.member_id if has_id else "", protocols=()).join()
+    assert without.error == E.INCONSISTENT_GROUP_PROTOCOL
+    assert (late.join().error, node.state) == (E.NONE, "CompletingRebalance")
+
+
+def test_a_rebalance_whose_end_fails_is_ended_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    node = Node()
+    leader, _ = stable(node, Member(node), Member(node))
+    leader.join()
+    with monkeypatch.context() as patch:
+        patch.setattr(ClassicGroup, "voted", Mock(side_effect=ZeroDivisionError))
+        with pytest.raises(ZeroDivisionError):
+            node.wait(leader.rebalance_ms)
+    assert (leader.generation, node.group().generation, node.state) == (1, 1, "PreparingRebalance")
+    node.wait(2 * leader.rebalance_ms)
+    assert (leader.error, leader.generation) == (E.NONE, 2)
 
 
 def test_the_assignment_is_described_until_there_is_another_one() -> None:

@@ -34,6 +34,19 @@ def test_a_static_member_whose_new_id_cannot_be_written_keeps_the_old_one(when: 
     assert (old.heartbeat(), list(node.group().members)) == (E.UNKNOWN_MEMBER_ID, [])
 
 
+def test_protocols_that_others_have_joined_for_stay_when_a_new_id_cannot_be_written() -> None:
+    node = Node()
+    stable(node, Member(node, instance="i", session_ms=90_000, protocols=(("a", b""), ("b", b""))))
+    node.waits = True
+    again = Member(node, instance="i", session_ms=90_000, protocols=(("a", b""), ("c", b""))).join()
+    other = Member(node, protocols=(("c", b""),)).join()
+    node.flush(E.KAFKA_STORAGE_ERROR)
+    node.waits = False
+    assert (again.error, other.error) == (E.NOT_COORDINATOR, None)
+    node.wait(other.rebalance_ms)
+    assert (other.error, other.joined[-1].protocol) == (E.NONE, "c")
+
+
 @pytest.mark.parametrize("may_skip", [False, True])
 def test_a_static_leader_that_comes_back_is_told_whether_to_assign(may_skip: bool) -> None:
     node = Node()
