@@ -13,7 +13,7 @@ from tests.unit.server.wire_node import BY_NAME, WireNode
 from txnkafka.server.context import Context
 from txnkafka.server.context import Node as Address
 from txnkafka.server.handlers import handler_of
-from txnkafka.wire.messages import create_topics, delete_records
+from txnkafka.wire.messages import alter_replica_log_dirs, create_topics, delete_records
 
 SOME = 250
 MANY = 8 * SOME
@@ -31,6 +31,15 @@ def deletions(count: int) -> tuple[str, dict[str, Any]]:
     partitions = (delete_records.DeleteRecordsPartition(partition_index=0, offset=0),)
     named = [delete_records.DeleteRecordsTopic(name=f"x_{i}", partitions=partitions) for i in range(count)]
     return "DeleteRecords", {"topics": tuple(named), "timeout_ms": 1}
+
+
+def moves(count: int) -> tuple[str, dict[str, Any]]:
+    topics = tuple(
+        alter_replica_log_dirs.AlterReplicaLogDirTopic(name=f"x_{i}", partitions=(0,)) for i in range(count)
+    )
+    return "AlterReplicaLogDirs", {
+        "dirs": (alter_replica_log_dirs.AlterReplicaLogDir(path="/nowhere", topics=topics),)
+    }
 
 
 def creations(count: int, name: str = "x_%d", partitions: int = 0) -> tuple[str, dict[str, Any]]:
@@ -63,7 +72,7 @@ def with_topics(count: int) -> WireNode:
     return of
 
 
-@pytest.mark.parametrize("request_of", [deletions, creations])
+@pytest.mark.parametrize("request_of", [deletions, creations, moves])
 def test_many_names(request_of: Any) -> None:
     """Eight times as many names, of eight times as many topics, take 64 times as long where each is compared
     with each."""

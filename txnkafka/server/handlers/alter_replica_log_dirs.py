@@ -5,6 +5,7 @@ Versions 1 to 2. A partition may be moved to where it is.
 
 from __future__ import annotations
 
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.log_directory import find_volume
@@ -37,31 +38,22 @@ def handle(
     }
 
     def found(volume: Volume, error: Exception | None) -> None:
-        errors = {
-            partition: ErrorCode.KAFKA_STORAGE_ERROR
-            if error is not None
-            else _error(broker, partition, is_here=path == volume.path)
-            for partition, path in wanted.items()
-        }
-        reply(
-            AlterReplicaLogDirsResponse(
-                results=tuple(
-                    AlterReplicaLogDirTopicResult(
-                        topic_name=topic,
-                        partitions=tuple(
-                            AlterReplicaLogDirPartitionResult(
-                                partition_index=partition.partition, error_code=code
-                            )
-                            for partition, code in errors.items()
-                            if partition.topic == topic
-                        ),
-                    )
-                    for topic in dict.fromkeys(partition.topic for partition in errors)
-                )
-            )
-        )
+        results: dict[str, list[AlterReplicaLogDirPartitionResult]] = {}
+        for partition, path in wanted.items():
+            code = ErrorCode.KAFKA_STORAGE_ERROR
+            if error is None:
+                code = _error(broker, partition, is_here=path == volume.path)
+            result = AlterReplicaLogDirPartitionResult(partition_index=partition.partition, error_code=code)
+            results.setdefault(partition.topic, []).append(result)
+        reply(AlterReplicaLogDirsResponse(results=tuple(starmap(_topic, results.items()))))
 
     find_volume(broker, found)
+
+
+def _topic(
+    name: str, partitions: list[AlterReplicaLogDirPartitionResult]
+) -> AlterReplicaLogDirTopicResult:
+    return AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(partitions))
 
 
 def _error(broker: Broker, partition: TopicPartition, *, is_here: bool) -> ErrorCode:
