@@ -5,8 +5,9 @@
 
 Entries are not parsed in advance: a lookup reads twenty of a million. An active segment's file is
 preallocated, so zeros at the end are no entries, and extra bytes behind the last whole entry are ignored, as
-in Kafka. Neither file has a checksum and Kafka trusts them: a lookup in a damaged index returns a wrong
-answer but never raises; ``problems`` lists the damage.
+in Kafka. A ``.timeindex`` of twelve zeros is the entry of a first record with timestamp 0: no preallocated
+file is so small. Neither file has a checksum and Kafka trusts them: a lookup in a damaged index returns a
+wrong answer but never raises; ``problems`` lists the damage.
 
 The owner of a segment appends to its indexes. An index follows from the log, so entries are collected in
 memory and written when the segment is saved: at a roll and at a close. A crash loses some, and recovery
@@ -80,13 +81,15 @@ class _SparseIndex:
 
     entry: ClassVar[struct.Struct]
     is_offset: ClassVar[tuple[bool, bool]]  # which of the two numbers is an offset, counted from the base
+    least_preallocated: ClassVar[int] = 0  # bytes: zeros of a smaller file are entries
 
     def __init__(self, data: Buffer, base_offset: int) -> None:
         self.base_offset = base_offset
         self.content: bytearray | memoryview = memoryview(data).cast("B")
         # Entries come before zeros, so the first slot of zeros can be searched for.
         slots = range(len(self.content) // self.entry.size)
-        self._count = bisect_left(slots, True, key=lambda slot: self._slot(slot) == (0, 0))
+        is_short = len(self.content) < self.least_preallocated
+        self._count = bisect_left(slots, True, key=lambda slot: not is_short and self._slot(slot) == (0, 0))
         self._saved, self._cut = 0, False
 
     @classmethod
@@ -95,7 +98,7 @@ class _SparseIndex:
         file, are removed when it is saved."""
         index = cls(b"", base_offset)
         content = bytes(data)
-        index.content = bytearray(content[: _used(content, cls.entry.size)])
+        index.content = bytearray(content[: _used(content, cls.entry.size, cls.least_preallocated)])
         index._saved = len(index.content)
         index._cut = index._saved != len(content)
         index._count = index._saved // cls.entry.size
@@ -259,6 +262,7 @@ class TimeIndex(_SparseIndex):
     __slots__ = ()
     entry = TIME_ENTRY
     is_offset = (False, True)
+    least_preallocated = 2 * TIME_ENTRY.size
 
     def __getitem__(self, entry: int) -> TimestampOffset:
         timestamp, relative_offset = self._entry(entry)
@@ -284,9 +288,9 @@ class TimeIndex(_SparseIndex):
         return sorted(found)[:_MAX_PROBLEMS]
 
 
-def _used(content: bytes, entry_size: int) -> int:
+def _used(content: bytes, entry_size: int, least_preallocated: int) -> int:
     """Return the size of all whole entries; a preallocated file ends with zeros, which do not count."""
-    used = len(content.rstrip(b"\0"))
+    used = len(content) if len(content) < least_preallocated else len(content.rstrip(b"\0"))
     used += -used % entry_size
     return min(used, len(content) - len(content) % entry_size)
 

@@ -261,8 +261,8 @@ class LogSegment(SegmentWriter):
         if isinstance(indexes, str):
             return indexes
         self.offset_index, self.time_index = indexes
-        if self.size and not len(self.time_index) and (self.first_timestamp() or 0) > 0:
-            return f"{self.path('timeindex')} is empty"
+        if self.size and self.time_index.last_key <= 0 and (self.first_timestamp() or 0) > 0:
+            return f"{self.path('timeindex')} has no timestamp"
         return ""
 
     def unload(self) -> None:

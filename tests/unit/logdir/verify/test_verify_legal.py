@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LONG
-from tests.models.builder import Batch
+from tests.models.builder import Batch, PlainRecord
 from tests.models.log_directory import TIME, LogDirectory, abort, commit, data, idempotent, transactional
 from tests.models.producer_state import write_snapshot
 from tests.unit.logdir.faults import FIRST, SECOND, found, rows
@@ -173,6 +173,18 @@ def test_a_time_index_of_an_older_broker_names_a_record(directory: LogDirectory)
     directory.write()
     directory.file(8, "timeindex").write_bytes(struct.pack(">qi", TIME + 9, 0))
     assert found(directory) == []
+
+
+def test_a_time_index_of_zeros_has_the_timestamp_0(directory: LogDirectory) -> None:
+    """Of the first record, and of no other segment."""
+    directory.segments = {0: [Batch(records=[PlainRecord(b"k", b"v", 0)], partition_leader_epoch=0).encode()]}
+    directory.write()
+    assert directory.file(0, "timeindex").read_bytes() == bytes(12)
+    assert found(directory) == []
+    directory.segments = {0: [data(0, 1)]}
+    directory.write()
+    directory.file(0, "timeindex").write_bytes(bytes(12))
+    assert [code for _, code, *_ in rows(found(directory))] == ["bad-timeindex"]
 
 
 def test_a_repeated_batch_is_not_a_repeated_sequence(directory: LogDirectory) -> None:

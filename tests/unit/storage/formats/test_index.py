@@ -6,7 +6,7 @@ import struct
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from txnkafka.storage.formats import OffsetIndex, TimeIndex
@@ -66,12 +66,21 @@ def test_offset_lookup(pairs: list[tuple[int, int]], zeros: int, odd: int, targe
 
 @given(steps, st.integers(0, 5), st.integers(0, 11), st.integers(-5, 2500))
 def test_time_lookup(pairs: list[tuple[int, int]], zeros: int, odd: int, target: int) -> None:
+    assume(pairs or zeros != 1)  # which is an entry, see below
     entries = running_sums(pairs)
     index = TimeIndex(time_file(entries) + bytes(12 * zeros + odd), BASE)
     below = [(timestamp, BASE + offset) for timestamp, offset in entries if timestamp <= target]
     assert len(index) == len(entries)
     assert index.lookup(target) == (below[-1] if below else (-1, BASE))
     assert len(index.problems()) == (odd > 0)
+
+
+def test_twelve_zeros_are_the_entry_of_a_first_record_with_timestamp_0() -> None:
+    zeros = bytes(TIME_ENTRY.size)
+    for index in (TimeIndex(zeros, BASE), TimeIndex.owned(BASE, zeros)):
+        assert (list(index), index.last_key, index.problems()) == ([(0, BASE)], 0, [])
+        assert index.is_saved == isinstance(index.content, bytearray)
+    assert list(TimeIndex(2 * zeros, BASE)) == list(TimeIndex.owned(BASE, 2 * zeros)) == []
 
 
 @given(st.binary(max_size=200), st.integers(-(2**63), 2**63 - 1))

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened
 from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.recovery.log_end import Repair
 from txnkafka.storage.recovery.log_loader import OpenedLog, Start, open_log
 
 EPOCHS = "leader-epoch-checkpoint"
@@ -102,6 +103,26 @@ def test_an_emptied_time_index_below_the_recovery_point_is_rebuilt() -> None:
     assert {name: after.get(name) for name in found} == {name: before[name] for name in found}
     told = " ".join(map(str, opened_again.repairs))
     assert all(name.removesuffix(".timeindex") in told for name in found)
+
+
+@pytest.mark.parametrize("is_closed", [False, True])
+def test_a_time_index_of_timestamp_0_is_sound(is_closed: bool) -> None:
+    """Its entry has twelve zeros, and zeros at the end of a file are no entries otherwise."""
+    log = opened(segment_bytes=120 if is_closed else 300)
+    for _ in range(2):
+        append(log, 0)
+    log.flush()
+    log.close()
+    before = content(log.files)
+    assert before[f"{0:020}.timeindex"] == bytes(12)
+    for repair in (None, Repair(full=True)):
+        start = Start(clean_shutdown=True, recovery_point=log.log_end_offset, repair=repair)
+        opened_again = again(log, start)
+        segment = opened_again.log.segments[0]
+        segment.load()
+        assert (opened_again.repairs, segment.max_timestamp) == ([], 0)
+        opened_again.log.close()
+        assert content(log.files) == before
 
 
 @pytest.mark.parametrize("kept", [0, 1, 2])
