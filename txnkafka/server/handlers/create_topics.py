@@ -23,6 +23,8 @@ from txnkafka.wire.messages.create_topics import (
 from txnkafka.wire.schema import ZERO_UUID
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from txnkafka.broker.broker import Broker
     from txnkafka.server.context import Context, Reply
 
@@ -45,7 +47,8 @@ def handle(
     wanted = [_new_topic(topic) for topic in request.topics if topic.name not in names]
 
     def created(results: list[TopicResult]) -> None:
-        topics = tuple(_result(broker, each) for each in [*results, *refused])
+        rows = _Rows(broker)
+        topics = tuple(_result(each, rows) for each in [*results, *refused])
         reply(CreateTopicsResponse(topics=topics))
 
     broker.topics.create(wanted, created, validate_only=request.validate_only, now_ms=context.now_ms)
@@ -67,7 +70,25 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
     )
 
 
-def _result(broker: Broker, result: TopicResult) -> CreatableTopicResult:
+class _Rows:
+    """The settings of the topics of one request: made once for all that have set the same."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._made: dict[tuple[tuple[str, str], ...], tuple[CreatableTopicConfigs, ...]] = {}
+
+    def of(self, own: Mapping[str, str]) -> tuple[CreatableTopicConfigs, ...]:
+        """The settings of a topic that has set ``own``."""
+        key = tuple(own.items())
+        if key not in self._made:
+            self._made[key] = tuple(
+                CreatableTopicConfigs(name=each.name, value=each.value, config_source=each.source)
+                for each in topic_entries(self._broker.configs, own)
+            )
+        return self._made[key]
+
+
+def _result(result: TopicResult, rows: _Rows) -> CreatableTopicResult:
     if result.error != ErrorCode.NONE:
         message = result.message or result.error.name
         return CreatableTopicResult(name=result.name, error_code=result.error, error_message=message)
@@ -77,8 +98,5 @@ def _result(broker: Broker, result: TopicResult) -> CreatableTopicResult:
         error_message=None,
         num_partitions=result.partition_count,
         replication_factor=1,
-        configs=tuple(
-            CreatableTopicConfigs(name=each.name, value=each.value, config_source=each.source)
-            for each in topic_entries(broker.configs, result.configs)
-        ),
+        configs=rows.of(result.configs),
     )

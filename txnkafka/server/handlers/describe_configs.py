@@ -7,7 +7,7 @@ so is the documentation, and there is a type.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
@@ -30,71 +30,100 @@ from txnkafka.wire.messages.describe_configs import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
     from txnkafka.broker.broker import Broker
     from txnkafka.server.config_entries import ConfigEntry
     from txnkafka.server.context import Context, Reply
 
+    Rows = tuple[DescribeConfigsResourceResult, ...]
+
 __all__ = ["handle"]
+
+_ALIKE: Final = (TOPIC, GROUP, METRICS)  # their names say nothing of their settings
 
 
 def handle(
     broker: Broker, request: DescribeConfigsRequest, version: int, context: Context, reply: Reply
 ) -> None:
     """Answer at once; a resource that is named twice is described once, as the first one asks."""
-    results = []
     asked: dict[tuple[int, str], DescribeConfigsResource] = {}
     for each in request.resources:
         asked.setdefault((each.resource_type, each.resource_name), each)
-    for resource in asked.values():
-        entries, error, message = _entries(broker, resource, context)
-        keys = resource.configuration_keys
-        results.append(
-            DescribeConfigsResult(
-                error_code=error,
-                error_message=message,
-                resource_type=resource.resource_type,
-                resource_name=resource.resource_name,
-                configs=tuple(
-                    _result(each, request) for each in entries if not keys or each.name in keys
-                ),
-            )
+    rows = _Rows(broker, request, context)
+    reply(DescribeConfigsResponse(results=tuple(map(rows.describe, asked.values()))))
+
+
+class _Rows:
+    """The settings of the resources of one request. Most topics and groups have set nothing, or the same: the
+    rows of these are made once."""
+
+    def __init__(self, broker: Broker, request: DescribeConfigsRequest, context: Context) -> None:
+        self._broker = broker
+        self._request = request
+        self._context = context
+        self._made: dict[Hashable, Rows] = {}
+
+    def describe(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
+        """What is said of one resource."""
+        kind, name = resource.resource_type, resource.resource_name
+        error, message = _refusal(self._broker, kind, name)
+        rows = self._all(kind, name) if error == ErrorCode.NONE else ()
+        if resource.configuration_keys:
+            keys = set(resource.configuration_keys)
+            rows = tuple(row for row in rows if row.name in keys)
+        return DescribeConfigsResult(
+            error_code=error, error_message=message, resource_type=kind, resource_name=name, configs=rows
         )
-    reply(DescribeConfigsResponse(results=tuple(results)))
+
+    def _all(self, kind: int, name: str) -> Rows:
+        own = self._broker.image.configs.get((kind, name), {})
+        key = kind, "" if kind in _ALIKE else name, tuple(own.items())
+        if key not in self._made:
+            entries = _entries(self._broker, kind, name, own, self._context)
+            self._made[key] = tuple(_result(each, self._request) for each in entries)
+        return self._made[key]
 
 
-def _entries(
-    broker: Broker, resource: DescribeConfigsResource, context: Context
-) -> tuple[list[ConfigEntry], ErrorCode, str]:
-    kind, name = resource.resource_type, resource.resource_name
+def _refusal(broker: Broker, kind: int, name: str) -> tuple[ErrorCode, str]:
+    """Why a resource is not described; NONE when it is."""
     if kind == TOPIC:
-        return _of_topic(broker, name)
-    if kind == BROKER and name == "":
-        return cluster_entries(broker.configs), ErrorCode.NONE, ""
+        return _refusal_of_topic(broker, name)
     if kind in (BROKER, LOGGER):
-        if name != str(broker.node_id):
-            return [], ErrorCode.INVALID_REQUEST, f"this is broker {broker.node_id}, not {name}"
-        if kind == LOGGER:
-            return [], ErrorCode.NONE, ""
-        advertised = advertised_entry(context.node.host, context.node.port)
-        return [*broker_entries(broker.configs), advertised], ErrorCode.NONE, ""
-    if kind in (GROUP, METRICS) and not name:
-        return [], ErrorCode.INVALID_REQUEST, "the name must not be empty"
-    own = broker.image.configs.get((kind, name), {})
-    if kind == GROUP:
-        return group_entries(broker.configs, own), ErrorCode.NONE, ""
-    if kind == METRICS:
-        return subscription_entries(own), ErrorCode.NONE, ""
-    return [], ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}"
+        is_here = name == str(broker.node_id) or (kind == BROKER and not name)
+        message = f"this is broker {broker.node_id}, not {name}"
+        return (ErrorCode.NONE, "") if is_here else (ErrorCode.INVALID_REQUEST, message)
+    if kind not in (GROUP, METRICS):
+        return ErrorCode.INVALID_REQUEST, f"Unsupported resource type: {kind}"
+    return (ErrorCode.NONE, "") if name else (ErrorCode.INVALID_REQUEST, "the name must not be empty")
 
 
-def _of_topic(broker: Broker, name: str) -> tuple[list[ConfigEntry], ErrorCode, str]:
+def _refusal_of_topic(broker: Broker, name: str) -> tuple[ErrorCode, str]:
     try:
         validate_topic(name)
     except InvalidTopicError as invalid:
-        return [], ErrorCode.INVALID_TOPIC_EXCEPTION, str(invalid)
+        return ErrorCode.INVALID_TOPIC_EXCEPTION, str(invalid)
     if name in broker.image.topics:
-        return topic_entries(broker.configs, broker.image.topic_configs(name)), ErrorCode.NONE, ""
-    return [], ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
+        return ErrorCode.NONE, ""
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
+
+
+def _entries(
+    broker: Broker, kind: int, name: str, own: Mapping[str, str], context: Context
+) -> list[ConfigEntry]:
+    """The settings of a resource that has set ``own``."""
+    configs = broker.configs
+    if kind == TOPIC:
+        return topic_entries(configs, own)
+    if kind == GROUP:
+        return group_entries(configs, own)
+    if kind == METRICS:
+        return subscription_entries(own)
+    if kind == LOGGER:
+        return []
+    if not name:
+        return cluster_entries(configs)
+    return [*broker_entries(configs), advertised_entry(context.node.host, context.node.port)]
 
 
 def _result(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:
