@@ -1,6 +1,9 @@
 """Incremental fetch sessions (KIP-227): a consumer names its partitions once and then only what changes; it
 is answered with the partitions that have something new.
 
+With a few bytes a client has the broker look at all partitions of a session, so that it has a limit of them:
+who fetches more names them in each request.
+
 A session belongs to the broker, not to a connection. It has an epoch that grows with each request, so that a
 repeated or lost request is noticed. Partitions whose records were sent go to the end, so that with a limit of
 bytes all of them get their turn (KIP-74).
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FetchSessions", "Key", "Wanted"]
 
 IDLE_MS: Final = 120_000  # min.incremental.fetch.session.eviction.ms
+MOST_PARTITIONS: Final = 1 << 15  # of a session
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
 _FINAL_EPOCH: Final = -1
@@ -143,6 +147,9 @@ class FetchSessions:
         session.used_ms = now_ms
         self._sessions.move_to_end(session.id)
         session.update(request, version)
+        if len(session.partitions) > MOST_PARTITIONS:
+            del self._sessions[session.id]
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND  # the client goes on with all of its partitions
         if not session.partitions:
             del self._sessions[session.id]
             return Wanted({}, None, is_full=True)
@@ -150,9 +157,12 @@ class FetchSessions:
         return Wanted(partitions, session, is_full=False)
 
     def _new(self, request: FetchRequest, version: int, now_ms: int) -> _Session | None:
-        """A session; None when there are too many, and none of them has to go for it."""
+        """A session; None for too many partitions, and when there are too many sessions, of which none has to
+        go for it."""
+        size = sum(len(topic.partitions) for topic in request.topics)
+        if size > MOST_PARTITIONS:
+            return None
         if len(self._sessions) >= self._limit:
-            size = sum(len(topic.partitions) for topic in request.topics)
             evicted = self._evictable(size, now_ms)
             if evicted is None:
                 return None

@@ -60,6 +60,15 @@ def test_descriptions(made: list[dict[str, str]]) -> None:
     assert one == {RETENTION: "7"}
 
 
+def test_an_answer_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    of = node()
+    (group,) = described(of, (GROUP, "g"))
+    monkeypatch.setattr(describing, "MOST_ROWS", 2 * len(group) + 1)
+    groups = [(GROUP, name) for name in "ghi"]
+    assert described(of, *groups) == [group, group, {}]
+    assert [len(each) for each in described(of, *groups, keys=tuple(group)[:2])] == [2, 2, 2]
+
+
 def test_created_topics(made: list[dict[str, str]]) -> None:
     def topic(name: str, *configs: tuple[str, str]) -> create_topics.CreatableTopic:
         rows = tuple(create_topics.CreatableTopicConfig(name=key, value=value) for key, value in configs)

@@ -10,6 +10,7 @@ from tests.unit.broker.node import batch_of
 from tests.unit.server.wire_node import WireNode
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server import fetch_sessions
 from txnkafka.server.fetch_sessions import IDLE_MS, FetchSessions, Wanted
 from txnkafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
@@ -205,3 +206,16 @@ def test_an_epoch_begins_again_after_the_largest() -> None:
     for epoch in (2**31 - 1, 1, 2):
         wanted = sessions.begin(FetchRequest(session_id=session_id, session_epoch=epoch), 12, 0)
         assert isinstance(wanted, Wanted)
+
+
+def test_a_session_has_a_limit_of_partitions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetch_sessions, "MOST_PARTITIONS", 2)
+    consumer = Consumer()
+    assert consumer.found(0, 1, 2) == {0: 0, 1: 0, 2: 0}
+    assert consumer.id == 0  # all of them again with the next request
+    consumer.epoch = 0
+    assert consumer.found(0, 1) == {0: 0, 1: 0}
+    assert consumer.id > 0
+    for _ in range(2):
+        assert consumer.fetch(2).error_code == ErrorCode.FETCH_SESSION_ID_NOT_FOUND
+    assert not consumer.node.sessions
