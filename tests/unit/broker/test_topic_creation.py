@@ -21,9 +21,8 @@ def created(node: Node, *requests: list[NewTopic]) -> list[list[E]]:
     return [[result.error for result in answers[i]] for i in range(len(requests))]
 
 
-@pytest.mark.parametrize("count", [6_000, (1 << 31) - 1])
-def test_a_negative_count_makes_no_room_for_others(count: int) -> None:
-    topics = [NewTopic("big", count), NewTopic("large", 6_000), NewTopic("negative", -(1 << 31))]
+def test_a_negative_count_makes_no_room_for_others() -> None:
+    topics = [NewTopic("big", 6_000), NewTopic("large", 6_000), NewTopic("negative", -(1 << 31))]
     assert created(Node(), topics) == [[E.POLICY_VIOLATION] * 3]
 
 
