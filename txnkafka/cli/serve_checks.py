@@ -8,6 +8,7 @@ from typing import Any
 
 __all__ = ["address_text", "check_address"]
 
+
 def check_address(option: str, host: str, port: int) -> None:
     """Raise OSError when this address cannot be listened on. A name may have addresses that this machine has
     not, such as ::1 of localhost: one that it has is enough."""
