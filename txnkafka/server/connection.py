@@ -105,7 +105,10 @@ class Connection(asyncio.BufferedProtocol):
             host = transport.get_extra_info("sockname")[0].removeprefix(MAPPED)
         self._node = Node(host, port, server.fetch_sessions, server.room)
         if not server.accepts(self):
-            LOG.warning("%s: the connection is closed: there are too many", self.peer)
+            LOG.warning(
+                "%s: the connection is closed: there are too many (max.connections, max.connections.per.ip, "
+                "or the file descriptors that logs need: raise ulimit -n)", self.peer,
+            )  # fmt: skip
             self.abort()
             return
         server.connections.add(self)

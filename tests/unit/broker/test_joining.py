@@ -11,6 +11,7 @@ import pytest
 from tests.unit.broker.gaps import end, flush, power_cut, produce
 from tests.unit.broker.node import Node, Producer
 from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.memory_files import MemoryFiles
@@ -20,7 +21,26 @@ if TYPE_CHECKING:
 
 NONE = ErrorCode.NONE
 STATES = "__transaction_state"
+PARTITION = TopicPartition("t", 0)
 ONE = {"transaction_state_log_num_partitions": 1, "offsets_topic_num_partitions": 1}
+
+
+def commit_offset(node: Node, producer: Producer, version: int = 5) -> list[dict[TopicPartition, ErrorCode]]:
+    """TxnOffsetCommit of the group ``g``; the answer comes into the list."""
+    found: list[dict[TopicPartition, ErrorCode]] = []
+    identity = ProducerIdAndEpoch(producer.identity.producer_id, producer.identity.producer_epoch)
+    node.broker.groups.commit_in_transaction(
+        Identity("g"), "x", identity, {PARTITION: OffsetToCommit(7)}, found.append, version=version,
+        now_ms=node.now_ms,
+    )  # fmt: skip
+    return found
+
+
+def write_marker_of_next_epoch(node: Node, producer: Producer, partition: TopicPartition) -> None:
+    """As an administrator does who ends a hanging transaction."""
+    identity = producer.identity
+    marker = WritableMarker(identity.producer_id, identity.producer_epoch + 1, False, (partition,), 0)
+    node.broker.transactions.append_marker(partition, marker, lambda _: None)
 
 
 @pytest.fixture
@@ -63,27 +83,16 @@ def test_no_offsets_are_acknowledged_before_their_partition_has_joined(node: Nod
     node.settle()
     producer = Producer(node)
     assert producer.send(b"output", 1) == [NONE]
-    where = TopicPartition("t", 0)
-
-    def commit() -> list[Any]:
-        found: list[Any] = []
-        identity = ProducerIdAndEpoch(producer.identity.producer_id, producer.identity.producer_epoch)
-        node.broker.groups.commit_in_transaction(
-            Identity("g"), "x", identity, {where: OffsetToCommit(7)}, found.append, version=5,
-            now_ms=node.now_ms,
-        )  # fmt: skip
-        return found
-
-    _, again = commit(), commit()
+    _, again = commit_offset(node, producer), commit_offset(node, producer)
     flush(node, STATES)
-    assert again != [{where: NONE}]
+    assert again != [{PARTITION: NONE}]
     node.settle()
     producer.node = restarted = Node(power_cut(node.files), **ONE)
     assert producer.end() == NONE
     offsets: list[Any] = []
-    restarted.broker.groups.fetch("g", [where], lambda _, rows: offsets.append(rows), require_stable=True)
+    restarted.broker.groups.fetch("g", [PARTITION], lambda _, rows: offsets.append(rows), require_stable=True)
     restarted.settle()
-    assert offsets[0][where].offset == -1
+    assert offsets[0][PARTITION].offset == -1
 
 
 def test_a_decision_behind_a_record_that_failed_is_that_of_all_partitions(node: Node) -> None:
@@ -129,6 +138,41 @@ def test_the_marker_of_the_transaction_before_does_not_end_the_next_one(node: No
     assert producer.end() == NONE
     node.wait(1_000)
     assert node.values(0) == [*first, b"2"]
+
+
+def test_a_batch_that_was_overtaken_by_a_greater_epoch_is_refused(node: Node) -> None:
+    """It waits for the transaction before; meanwhile an administrator ends that with the next epoch."""
+    producer = Producer(node, version=1)
+    assert producer.add(0) == {NONE}
+    assert producer.send(b"1", 0) == [NONE]
+    ended = end(node, producer, version=0)
+    flush(node)  # PREPARE_COMMIT; the marker is appended, and COMPLETE_COMMIT waits for its flush
+    producer.version = 2
+    sent = produce(node, producer.batch(0, b"2"))
+    write_marker_of_next_epoch(node, producer, PARTITION)
+    node.settle()
+    assert [each.error for each in ended] == [NONE]
+    assert [each.error for each in sent] == [ErrorCode.INVALID_PRODUCER_EPOCH]
+    assert node.values(0) == [b"1"]
+
+
+def test_offsets_that_were_overtaken_by_a_greater_epoch_are_refused(node: Node) -> None:
+    node.broker.groups.find("g")
+    node.settle()
+    producer = Producer(node, version=1)
+    node.call(
+        node.broker.transactions.add_offsets, "x", producer.identity.producer_id,
+        producer.identity.producer_epoch, "g",
+    )  # fmt: skip
+    first = commit_offset(node, producer, version=3)
+    node.settle()
+    assert first == [{PARTITION: NONE}]
+    end(node, producer, version=0)
+    flush(node)  # PREPARE_COMMIT
+    overtaken = commit_offset(node, producer)
+    write_marker_of_next_epoch(node, producer, TopicPartition("__consumer_offsets", 0))
+    node.settle()
+    assert overtaken == [{PARTITION: ErrorCode.INVALID_PRODUCER_EPOCH}]
 
 
 @pytest.mark.parametrize("is_written", [False, True])

@@ -96,8 +96,10 @@ class LocalLog:
             self._fence.put_up(error)
         self._fence.check()
         name, size = self._fence.topic_partition, self.segments.active.size
-        why = "is full" if error.errno in _DISK_FULL else f"cannot be used: {error.strerror}"
-        text = f"the disk of {self.directory} {why}: nothing was appended to {name}"
+        fault = f"the disk of {self.directory} is full"
+        if error.errno in _NO_DESCRIPTOR:
+            fault = f"the files of {self.directory} cannot be used, {error.strerror}: raise ulimit -n"
+        text = f"{fault}: nothing was appended to {name}"
         if size != self._refused_at:
             self._refused_at = size
             LOG.error("%s", text)
