@@ -65,7 +65,7 @@ class LogCleaner:
     def _look_at(self, log: PartitionLog, now_ms: int) -> None:
         broker, partition = self._broker, log.topic_partition
         is_open = broker.logs.get(partition) is log and log.fenced is None
-        if not is_open or len(log.segments) == 1 or not log.config.compact:
+        if not is_open or not broker.serves(partition) or len(log.segments) == 1 or not log.config.compact:
             return
         if partition in broker.manager.uncleanable:
             return

@@ -53,12 +53,13 @@ class Maintenance:
         return min(self._next_flush_ms, self._next_upkeep_ms, self._next_checkpoint_ms)
 
     def _keep_up(self, log: PartitionLog, now_ms: int) -> None:
-        """One log: idle producers are forgotten, old segments deleted, deleted files removed."""
-        broker = self._broker
+        """One log: idle producers are forgotten, old segments deleted, deleted files removed. The files of a
+        partition that the registry does not have stay as they are: nobody has said how long to keep them."""
+        broker, partition = self._broker, log.topic_partition
         pieces = broker.manager.upkeep(log, now_ms)
 
         def begin() -> Work | None:
-            is_here = broker.logs.get(log.topic_partition) is log
+            is_here = broker.logs.get(partition) is log and broker.serves(partition)
             return next(pieces, None) if is_here else None
 
         for _ in range(PIECES):

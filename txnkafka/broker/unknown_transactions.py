@@ -51,6 +51,8 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
         if producer_id != NO_PRODUCER_ID
     }
     for partition, log in broker.logs.items():
+        if not broker.serves(partition):
+            continue
         recovered_from = broker.data.recovered_from.get(partition, 0)
         for entry in log.producers.open_transactions():
             owner = owners.get(entry.producer_id)

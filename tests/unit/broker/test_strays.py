@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.broker.node import Node, batch_of
+from tests.unit.broker.node import NOW, Node, Producer, batch_of
+from txnkafka._core.encode import encode_batch
 from txnkafka.broker.partition_creation import MorePartitions, create_partitions
 from txnkafka.broker.requests import NewTopic, ProduceRequest
 from txnkafka.env import DataFiles
@@ -68,20 +69,33 @@ def not_deleted() -> Node:
 
 def never_registered() -> Node:
     """Its metadata log is another one, from before the topic."""
+    stranger = Node()
+    stranger.create()
+    stranger.append(batch_of(b"old"))
+    return beside_another_registry(stranger)
+
+
+def beside_another_registry(stranger: Node, *, is_clean: bool = True, **configs: Any) -> Node:
+    """A broker with the topic ``u``, in whose directory are the files of t-0 of another one."""
+    stranger.close()
     registered = Node()
     registered.create("u")
     registered.close()
     files = registered.files
-    stranger = Node()
-    stranger.create()
-    stranger.append(batch_of(b"old"))
-    stranger.close()
+    if not is_clean:
+        files.remove("/data/.kafka_cleanshutdown")
     files.make_directory("/data/t-0")
     for entry in stranger.files.list("/data/t-0"):
         copied = files.create(f"/data/t-0/{entry.name}")
         copied.write(0, [stranger.files.read(f"/data/t-0/{entry.name}", 1 << 20)])
         copied.close()
-    return Node(files)
+    return Node(files, **configs)
+
+
+def contents(node: Node) -> dict[str, bytes]:
+    """The files of t-0."""
+    paths = {entry.name: f"/data/t-0/{entry.name}" for entry in node.files.list("/data/t-0")}
+    return {name: node.files.read(path, 1 << 20) for name, path in paths.items()}
 
 
 def damaged() -> Node:
@@ -112,6 +126,34 @@ def test_what_was_in_the_way_is_kept() -> None:
     assert node.create() == NONE
     (stray,) = [each.name for each in node.files.list("/data") if each.name.endswith("-stray")]
     assert b"old" in node.files.read(f"/data/{stray}/00000000000000000000.log", 1 << 20)
+
+
+@pytest.mark.parametrize("policy", ["delete", "compact"])
+def test_what_the_registry_does_not_have_is_not_cleaned_up(policy: str) -> None:
+    """The settings of the broker say nothing of it: retention must not take what nobody can read."""
+    stranger = Node()
+    stranger.create(segment_bytes="300")
+    for _ in range(4):
+        stranger.append(memoryview(encode_batch([(b"key", b"old" * 70, NOW)])))
+    defaults = {"cleanup.policy": policy, "min.cleanable.dirty.ratio": "0.01"}
+    node = beside_another_registry(stranger, topic_defaults=defaults)
+    assert len(node.broker.logs[FIRST].segments) == 4
+    before = contents(node)
+    for _ in range(3):
+        node.wait(30 * 86_400_000)
+    assert contents(node) == before
+
+
+def test_a_transaction_that_is_open_in_what_the_registry_does_not_have() -> None:
+    """It stays open, and nobody waits for its end before recovery points are written."""
+    stranger = Node()
+    stranger.create()
+    assert Producer(stranger).send(b"old") == [NONE]
+    node = beside_another_registry(stranger, is_clean=False)
+    node.produce({TopicPartition("u", 0): batch_of(b"new")})
+    node.wait(60_000)
+    assert b"u 0 1" in node.files.read("/data/recovery-point-offset-checkpoint", 1 << 20)
+    assert node.broker.logs[FIRST].log_end_offset == 1
 
 
 def test_the_files_of_a_refused_partition_are_deleted_with_its_topic() -> None:
