@@ -152,10 +152,11 @@ class OffsetCheckpoints:
         perform(self.cleaner_offsets_work())
 
     def _log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
+        # of a log that has failed, files of segments that it does not have any more may be left
         starts = {
             partition: log.log_start_offset
             for partition, log in logs.items()
-            if log.log_start_offset > log.segments[0].base_offset
+            if log.log_start_offset > log.segments[0].base_offset or (log.fenced and log.log_start_offset)
         }
         return {**starts, **self._starts}
 

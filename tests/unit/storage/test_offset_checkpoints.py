@@ -106,6 +106,21 @@ def test_a_refused_partition_keeps_what_is_known_of_it(files: MemoryFiles, event
     assert (log.log_start_offset, log.log_end_offset, log.recovery_point) == (5, 8, 8)
 
 
+def test_a_deletion_of_segments_that_fails_brings_no_deleted_records_back() -> None:
+    files, plan = MemoryFiles(), FaultPlan(call="rename")
+    directory = opened(FaultyFiles(files, plan), segment_bytes=100)
+    log = Log(directory.create(SOUND, TOPIC_ID, now_ms=NOW))
+    for _ in range(4):
+        log.plain()
+    directory.flush()
+    assert directory.delete_records(SOUND, 4) == 4
+    plan.fails = plan.counted + 1
+    with pytest.raises(KafkaStorageError):
+        directory.maintain(NOW)
+    directory.data.abandon()
+    assert opened(files).logs[SOUND].log_start_offset == 4
+
+
 def test_a_refused_partition_that_is_deleted_leaves_nothing(files: MemoryFiles) -> None:
     """A new partition of its name must not get the old log start, which would lose the records below it."""
     directory = opened(files)
