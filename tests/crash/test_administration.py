@@ -15,8 +15,10 @@ from txnkafka.broker.broker import Broker
 from txnkafka.broker.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
 from txnkafka.broker.features import FeatureUpdate, UpgradeType, update_features
 from txnkafka.broker.partition_creation import MorePartitions, create_partitions
+from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.storage.formats import parse_partition_metadata
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -101,6 +103,9 @@ def check(told: Told, disk: object, changes: int) -> str:
         assert node.append(batch_of(b"later"), number).error == ErrorCode.NONE
     for when, partition, value in told.records:
         assert when > changes or value in node.values(partition)
+    for number in range(count):
+        assert topic is not None
+        assert id_on(node.files, number) == topic.topic_id
     if count:
         config = node.broker.logs[TopicPartition("t", 0)].config
         assert str(config.retention_ms) in allowed(list(told.retention), changes)
@@ -108,6 +113,12 @@ def check(told: Told, disk: object, changes: int) -> str:
     assert node.broker.image.features["transaction.version"] in allowed(list(told.level), changes)
     node.close()
     return f"{count} partitions"
+
+
+def id_on(files: DataFiles, number: int) -> str:
+    """The topic id in the directory of a partition: Apache Kafka serves none without it."""
+    path = f"/data/t-{number}/partition.metadata"
+    return parse_partition_metadata(files.read(path, 100)).topic_id if files.exists(path) else "none"
 
 
 def explore(told: Told) -> Counter[str]:

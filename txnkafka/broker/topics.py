@@ -74,6 +74,9 @@ class Topics:
             for number in topic.partitions
         }
         self._remove_strays(known)
+        for partition in sorted(known.keys() & broker.logs.keys() - broker.data.topic_ids.keys()):
+            # after a crash while it was created; Apache Kafka would put such a directory aside
+            broker.data.give_topic_id(partition, known[partition])
         missing = {
             partition: topic_id
             for partition, topic_id in known.items()

@@ -31,7 +31,7 @@ from txnkafka.storage.formats.partition_names import (
     named_partitions,
     unreadable,
 )
-from txnkafka.storage.identity import identify, identify_or_make, topic_id_at_opening
+from txnkafka.storage.identity import identify, identify_or_make, topic_id_at_opening, write_topic_id
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
@@ -233,6 +233,12 @@ class DataDirectory:
         self.logs.update(logs)
         self.topic_ids.update((partition, self._in_creation[partition]) for partition in logs)
         self._in_creation = {}
+
+    def give_topic_id(self, partition: TopicPartition, topic_id: str) -> None:
+        """Write the topic id of an open partition that has none, durably. Raises OSError."""
+        write_topic_id(self.files, self._file(str(partition)), topic_id)
+        self.topic_ids[partition] = topic_id
+        self.logs[partition].note("partition.metadata", "written", "it was not there")
 
     def delete(self, partition: TopicPartition) -> None:
         """Delete a partition; see ``deletion``. Raises OSError and UnknownTopicOrPartitionError."""

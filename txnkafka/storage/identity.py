@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.env import unique_name, write_durably
 from txnkafka.errors import CorruptFileError, LogDirError
-from txnkafka.storage.formats.checkpoint import parse_partition_metadata
+from txnkafka.storage.formats.checkpoint import format_partition_metadata, parse_partition_metadata
 from txnkafka.storage.formats.layout import META_PROPERTIES, PARTITION_METADATA, parse_segment_file
 from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.meta_properties import (
@@ -23,7 +23,7 @@ from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = ["identify", "identify_or_make", "random_uuid", "topic_id_at_opening"]
+__all__ = ["identify", "identify_or_make", "random_uuid", "topic_id_at_opening", "write_topic_id"]
 
 
 def identify(
@@ -86,6 +86,12 @@ def topic_id_at_opening(
         if had_batches or not _remove_torn_topic_id(files, directory):
             raise
         return None, True
+
+
+def write_topic_id(files: DataFiles, directory: str, topic_id: str) -> None:
+    """Write the topic id of a partition directory, durably. Raises OSError."""
+    path = files.join(directory, PARTITION_METADATA)
+    write_durably(files, path, format_partition_metadata(topic_id))
 
 
 def _topic_id_of(files: DataFiles, directory: str) -> str | None:

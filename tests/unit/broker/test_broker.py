@@ -104,6 +104,19 @@ def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
         Node(node.files)
 
 
+def test_a_partition_without_a_topic_id_gets_that_of_the_registry() -> None:
+    """As after a crash while it was created; Apache Kafka would begin with an empty partition."""
+    node = Node()
+    node.create("t")
+    node.append(batch_of(b"a"))
+    node.close()
+    content = node.files.read("/data/t-0/partition.metadata", 100)
+    node.files.remove("/data/t-0/partition.metadata")
+    node = Node(node.files)
+    assert node.files.read("/data/t-0/partition.metadata", 100) == content
+    assert node.values() == [b"a"]
+
+
 @pytest.mark.parametrize(
     ("topic", "error"),
     [
