@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txnkafka.broker.broker import Broker
+    from txnkafka.model import TopicPartition
     from txnkafka.storage.cleaner.cleaner_pass import CleanStats
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
@@ -43,6 +44,7 @@ class LogCleaner:
         self._next_ms = now_ms + config.log_cleaner_backoff_ms if config.log_cleaner_enable else _NEVER
         self._search: Iterator[PartitionLog] | None = None  # for the next log, under way
         self._dirtiest: LogToClean | None = None
+        self._postponed: set[TopicPartition] = set()  # their disk has failed: others go first
         self._pass: CleanerPass | None = None
         broker.jobs.add_background(self._job)
 
@@ -74,8 +76,11 @@ class LogCleaner:
         except (KafkaError, OSError) as error:
             self._failed(log, error)
             return
-        if found.is_due and (self._dirtiest is None or found.ratio > self._dirtiest.ratio):
+        if found.is_due and (self._dirtiest is None or self._rank(found) > self._rank(self._dirtiest)):
             self._dirtiest = found
+
+    def _rank(self, log: LogToClean) -> tuple[bool, float]:
+        return log.log.topic_partition not in self._postponed, log.ratio
 
     def _start(self, now_ms: int) -> None:
         """Compact the log that was found; without one, look again later."""
@@ -83,6 +88,8 @@ class LogCleaner:
         if due is None or self._broker.logs.get(due.log.topic_partition) is not due.log:
             self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
             return
+        if due.log.topic_partition in self._postponed:  # no other log is due
+            self._postponed.clear()
         config = self._broker.config
         cleaner = CleanerConfig(
             dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
@@ -143,9 +150,11 @@ class LogCleaner:
             broker.jobs.add(broker.data.checkpoints.cleaner_offsets_work, _logged)
 
     def _failed(self, log: PartitionLog, error: Exception) -> None:
-        """An error of the disk may pass; a log that is damaged, or cannot be understood, is left alone."""
+        """An error of the disk may pass, and does not keep other logs from being compacted meanwhile; a log
+        that is damaged, or cannot be understood, is left alone."""
         partition = log.topic_partition
         if isinstance(error, OSError | KafkaStorageError):
+            self._postponed.add(partition)
             LOG.error("%s", error)
             return
         LOG.error(

@@ -15,7 +15,7 @@ from txnkafka import LogDir
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.requests import ProduceRequest
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
-from txnkafka.env import LocalDataFiles
+from txnkafka.env import DataFiles, LocalDataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import FlushUnderWayError, KafkaError
 from txnkafka.logdir.verify.report import verify
@@ -282,6 +282,39 @@ def test_a_damaged_log_is_left_alone_and_the_others_are_compacted(caplog: pytest
     assert "not compacted any more" in caplog.text
     assert list(node.broker.data.checkpoints.cleaner_offsets) == [other]
     assert node.append(keyed(b"k0", b"k09")).error == ErrorCode.NONE
+
+
+class Unreadable:
+    """Files of which the logs in ``directory`` cannot be read."""
+
+    def __init__(self, files: DataFiles) -> None:
+        self._files, self.directory = files, "none"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def open(self, path: str) -> Any:
+        if path.startswith(self.directory) and path.endswith(".log"):
+            raise OSError(errno.EIO, "the disk failed", path)
+        return self._files.open(path)
+
+
+def test_a_log_that_cannot_be_read_does_not_keep_others_from_being_compacted() -> None:
+    files = Unreadable(MemoryFiles())
+    node = Node(files)  # type: ignore[arg-type]
+    filled(node)
+    node.create("u", **COMPACT, segment_bytes="100")
+    other = TopicPartition("u", 0)
+    for number in range(3):
+        node.produce({other: keyed(b"k", b"%d" % number)})
+    files.directory = "/data/t-0/"
+    for _ in range(3):
+        node.wait(BACKOFF_MS)
+    assert node.broker.data.checkpoints.cleaner_offsets == {other: 2}
+    files.directory = "none"
+    for _ in range(3):
+        node.wait(BACKOFF_MS)
+    assert T0 in node.broker.data.checkpoints.cleaner_offsets, "it is tried again"
 
 
 @pytest.mark.usefixtures("small_pieces")
