@@ -86,10 +86,9 @@ def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]
     """Return the base offset of the first dirty segment that is too young, if there is one."""
     lag = log.config.min_compaction_lag_ms
     for segment in _dirty_segments(log, dirty) if lag > 0 else ():
-        segment.load()
-        latest = segment.modified_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
-        segment.unload()
-        if latest > now_ms - lag:
+        latest = segment.latest_timestamp()
+        youngest = segment.modified_ms if latest == NO_TIMESTAMP else latest
+        if youngest > now_ms - lag:
             return [segment.base_offset]
     return []
 

@@ -239,21 +239,29 @@ class LogSegment(SegmentWriter):
             self.unsynced_files.append(self.files.open_or_create("txnindex"))
             self.txn_index.save(self.file("txnindex"))
 
-    def load(self) -> None:
-        """Load the indexes into memory. If a file is missing or inconsistent, both are rebuilt from the
-        log."""
+    def load(self) -> bool:
+        """Load the indexes into memory; returns False if they were there. If a file is missing or
+        inconsistent, both are rebuilt from the log."""
         if self._loaded:
-            return
+            return False
         self._loaded = True
         fault = self._read_indexes()
         if fault:
             if self.size:
                 self.on_repair(f"{self.path('index')} with its .timeindex", "rebuilt from the log", fault)
             self.index_again()
-            return
+            return True
         last = self.time_index.last()
         if last is not None:
             self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
+        return True
+
+    def latest_timestamp(self) -> int:
+        """Return the largest timestamp, NO_TIMESTAMP without any. The indexes do not stay in memory for it: a
+        log may have any number of segments. Raises CorruptRecordError and OSError."""
+        if self.max_timestamp == NO_TIMESTAMP and self.load():
+            self.unload()
+        return self.max_timestamp
 
     def _read_indexes(self) -> str:
         """Read the index files; returns what is wrong with them, an empty text when they are accepted."""

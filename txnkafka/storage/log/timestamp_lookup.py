@@ -31,8 +31,7 @@ def find_by_timestamp(log: PartitionLog, timestamp: int) -> FoundRecord | None:
     """The first record at or above the log start whose timestamp is ``timestamp`` or later; None when there
     is none. Raises CorruptRecordError and OSError."""
     for segment in log.segments:
-        segment.load()
-        if segment.size and segment.max_timestamp >= timestamp:
+        if segment.size and segment.latest_timestamp() >= timestamp:
             found = _first_in(segment, timestamp, log.log_start_offset)
             if found is not None:
                 return found
@@ -42,15 +41,16 @@ def find_by_timestamp(log: PartitionLog, timestamp: int) -> FoundRecord | None:
 def find_newest(log: PartitionLog) -> FoundRecord | None:
     """The first record with the largest timestamp of the log; None for a log without timestamps. Raises
     CorruptRecordError and OSError."""
-    for segment in log.segments:
-        segment.load()
-    newest = max((segment.max_timestamp for segment in log.segments), default=NO_TIMESTAMP)
+    newest = max((segment.latest_timestamp() for segment in log.segments), default=NO_TIMESTAMP)
     return None if newest == NO_TIMESTAMP else find_by_timestamp(log, newest)
 
 
 def _first_in(segment: LogSegment, timestamp: int, log_start_offset: int) -> FoundRecord | None:
+    is_loaded_for_this = segment.load()
     before = segment.time_index.lookup(timestamp - 1)  # an entry is the largest timestamp up to its offset
     position = segment.offset_index.lookup(before.offset).position
+    if is_loaded_for_this:
+        segment.unload()
     decoder, reader = ChunkDecoder(), segment.view()
     try:
         for _, _, index in reader.windows(position):

@@ -166,8 +166,8 @@ def _count_too_old(log: PartitionLog, now_ms: int) -> int:
         return 0
     count = 0
     for segment, _ in _deletable(log):
-        segment.load()
-        youngest = segment.modified_ms if segment.max_timestamp == NO_TIMESTAMP else segment.max_timestamp
+        latest = segment.latest_timestamp()
+        youngest = segment.modified_ms if latest == NO_TIMESTAMP else latest
         if now_ms - youngest <= log.config.retention_ms:
             break
         count += 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.unit.storage.client import NOW, Log
 from txnkafka.storage.log.timestamp_lookup import find_by_timestamp, find_newest
+from txnkafka.storage.log.truncation import delete_old_segments
 
 
 def test_a_segment_that_kafkas_cleaner_has_emptied() -> None:
@@ -26,3 +27,31 @@ def test_a_segment_that_kafkas_cleaner_has_emptied() -> None:
         assert (found.offset, found.timestamp) == (2, NOW + 5)
     assert find_by_timestamp(log.log, NOW + 6) is None
     assert find_newest(log.log) == find_by_timestamp(log.log, NOW)
+
+
+def rolled(count: int) -> Log:
+    """A log of closed segments of one batch each, each a second younger, and an empty active one."""
+    log = Log(index_interval_bytes=0)
+    for number in range(count):
+        log.plain(timestamp=NOW + 1_000 * number)
+        log.plain(timestamp=NOW + 1_000 * number)
+        log.log.roll(NOW)
+    log.restart()
+    return log
+
+
+def test_indexes_do_not_stay_in_memory() -> None:
+    """A log may have thousands of segments, and their indexes several megabytes each."""
+    log = rolled(5)
+    closed = log.log.segments[:-1]
+    newest = find_newest(log.log)
+    assert newest is not None
+    assert newest.offset == 16
+    found = find_by_timestamp(log.log, NOW + 1_500)
+    assert found is not None
+    assert found.offset == 8
+    assert delete_old_segments(log.log, NOW) == 0
+    assert [len(segment.offset_index) + len(segment.time_index) for segment in closed] == [0] * 5
+    assert log.log.segments.find(0, 0) is not None
+    assert find_by_timestamp(log.log, NOW) is not None
+    assert len(closed[0].offset_index) > 0, "those that are read stay"
