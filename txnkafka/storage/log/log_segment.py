@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from txnkafka._core.index_entries import index_entries
 from txnkafka._core.segment_writer import SegmentWriter
 from txnkafka.env import random_below
-from txnkafka.errors import CorruptRecordError
+from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
 from txnkafka.storage.formats.segment_reader import SegmentReader
@@ -241,20 +241,31 @@ class LogSegment(SegmentWriter):
 
     def load(self) -> bool:
         """Load the indexes into memory; returns False if they were there. If a file is missing or
-        inconsistent, both are rebuilt from the log."""
+        inconsistent, both are rebuilt from the log. Raises CorruptRecordError and OSError; then the next call
+        tries again."""
         if self._loaded:
             return False
+        known = self.max_timestamp, self.max_timestamp_offset
         self._loaded = True
+        try:
+            self._load()
+        except (OSError, KafkaError):
+            self._loaded = False
+            self._empty_indexes()
+            self.max_timestamp, self.max_timestamp_offset = known
+            raise
+        return True
+
+    def _load(self) -> None:
         fault = self._read_indexes()
         if fault:
             if self.size:
                 self.on_repair(f"{self.path('index')} with its .timeindex", "rebuilt from the log", fault)
             self.index_again()
-            return True
+            return
         last = self.time_index.last()
         if last is not None:
             self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
-        return True
 
     def latest_timestamp(self) -> int:
         """Return the largest timestamp, NO_TIMESTAMP without any. The indexes do not stay in memory for it: a

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import errno
+from contextlib import suppress
+
+import pytest
+
 from tests.unit.storage.client import NOW, Log
+from txnkafka.env import DataFiles
+from txnkafka.errors import LogDirError
 from txnkafka.storage.log.timestamp_lookup import find_by_timestamp, find_newest
 from txnkafka.storage.log.truncation import delete_old_segments
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
+from txnkafka.testing.memory_files import MemoryFiles
 
 
 def test_a_segment_that_kafkas_cleaner_has_emptied() -> None:
@@ -29,9 +38,9 @@ def test_a_segment_that_kafkas_cleaner_has_emptied() -> None:
     assert find_newest(log.log) == find_by_timestamp(log.log, NOW)
 
 
-def rolled(count: int) -> Log:
-    """A log of closed segments of one batch each, each a second younger, and an empty active one."""
-    log = Log(index_interval_bytes=0)
+def rolled(count: int, files: DataFiles | None = None) -> Log:
+    """A log of closed segments of two batches each, each a second younger, and an empty active one."""
+    log = Log(files=files, index_interval_bytes=0)
     for number in range(count):
         log.plain(timestamp=NOW + 1_000 * number)
         log.plain(timestamp=NOW + 1_000 * number)
@@ -55,3 +64,24 @@ def test_indexes_do_not_stay_in_memory() -> None:
     assert log.log.segments.find(0, 0) is not None
     assert find_by_timestamp(log.log, NOW) is not None
     assert len(closed[0].offset_index) > 0, "those that are read stay"
+
+
+@pytest.mark.parametrize("is_lost", [False, True])
+def test_an_index_that_could_not_be_read_is_read_by_the_next_lookup(is_lost: bool) -> None:
+    """Without its entries no segment has a timestamp, and records would be left out of the answer."""
+    plan = FaultPlan(error=errno.EMFILE)
+    log = rolled(3, FaultyFiles(MemoryFiles(), plan))
+    if is_lost:
+        log.log.files.remove(log.log.segments[0].path("timeindex"))
+    for later in range(1, 20):
+        plan.fails = plan.counted + later
+        with suppress(OSError, LogDirError):
+            find_by_timestamp(log.log, NOW)
+        if not plan.failed:
+            break
+        plan.failed.clear()
+        found = find_by_timestamp(log.log, NOW)
+        assert found is not None
+        assert found.offset == 0
+        log.restart()
+    assert 3 < later < 19
