@@ -152,8 +152,12 @@ class LogManager:
         log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
         log.producers.evict(log.config.max_idle_producers)
         log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
-        active = log.active
-        deletion = retention(log, now_ms)
+        active, failed = log.active, None
+        deletion: Work | None = None
+        try:
+            deletion = retention(log, now_ms)
+        except (KafkaError, OSError) as error:
+            failed = error
         if log.active is not active:
             self.tickets.want(log)  # the old active segment is deleted once the new one has its final name
         if deletion is not None:
@@ -161,6 +165,8 @@ class LogManager:
         removal = log.local.removal(now_ms)
         if removal is not None:
             yield removal
+        if failed is not None:
+            raise failed
 
     def clean(self, now_ms: int, config: CleanerConfig = DEFAULT_CLEANER) -> CleanStats | None:
         """Compact the log with the largest dirty share among those that are due; None when none is. A damaged

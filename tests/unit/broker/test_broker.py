@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.identity import random_uuid
+from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -305,3 +307,23 @@ def test_upkeep_goes_on_when_the_clock_is_put_back() -> None:
     node.wait(2_000)
     assert node.broker.logs[T0].log_start_offset > 0
     assert node.broker.advance(node.now_ms) <= node.now_ms + 1000
+
+
+def test_retention_makes_room_on_a_full_disk() -> None:
+    """All segments are due, and no file can be created, so that the active one stays."""
+    plan = FaultPlan(error=errno.ENOSPC, call="create", for_ever=True)
+    node = Node(FaultyFiles(MemoryFiles(), plan), log_retention_check_interval_ms=1000)
+    node.create("t", segment_bytes="100", retention_ms="1000", file_delete_delay_ms="5000")
+    for value in (b"a", b"b", b"c"):
+        assert node.append(batch_of(value)).error == NONE
+    plan.fails = plan.counted + 1
+    node.wait(2_000)
+    assert [segment.base_offset for segment in node.broker.logs[T0].segments] == [2]
+    node.wait(6_000)
+    logs = [entry.name for entry in node.files.list("/data/t-0") if ".log" in entry.name]
+    assert logs == ["00000000000000000002.log"], "also while the roll goes on failing"
+    plan.fails = 0
+    for _ in range(2):
+        node.wait(2_000)
+    assert node.broker.logs[T0].log_start_offset == 3
+    assert node.append(batch_of(b"d")).base_offset == 3

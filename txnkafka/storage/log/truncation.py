@@ -109,7 +109,8 @@ def _at_once(log: PartitionLog, count: int, now_ms: int) -> None:
 def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
     """Return the work that deletes segments below the log start, in excess of ``retention.bytes`` or older
     than ``retention.ms``, oldest first, never above the high watermark; None when there are none. If these
-    are all segments, a new one is created, and the last one is deleted after a flush of the new one.
+    are all segments, a new one is created, and the last one is deleted after a flush of the new one. When
+    none can be created, because the disk is full, the others are deleted all the same: that makes room.
 
     Open transactions do not protect their data, as in Kafka. Raises KafkaStorageError, CorruptRecordError and
     OSError.
@@ -117,8 +118,12 @@ def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
     log.check_usable()
     count = _count_deletable(log, now_ms)
     if count == len(log.segments):
-        log.roll(now_ms)
         count -= 1
+        try:
+            log.roll(now_ms)
+        except OSError:
+            if not count:
+                raise
     return log.begin_deletion(cut_at_beginning(log, count), now_ms) if count else None
 
 
