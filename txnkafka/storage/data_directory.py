@@ -230,8 +230,9 @@ class DataDirectory:
         return NewPartition(partition, directory, metadata, config, is_left_over)
 
     def _created(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
-        self.logs.update(logs)
-        self.topic_ids.update((partition, self._in_creation[partition]) for partition in logs)
+        for partition, log in logs.items():
+            log.update_config(self._config(partition.topic))  # it may have changed meanwhile
+            self.logs[partition], self.topic_ids[partition] = log, self._in_creation[partition]
         self._in_creation = {}
 
     def give_topic_id(self, partition: TopicPartition, topic_id: str) -> None:

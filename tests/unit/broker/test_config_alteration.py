@@ -102,6 +102,29 @@ def test_changes_of_lists_follow_each_other() -> None:
     assert node.broker.image.topic_configs("t") == {policy: ""}
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "setting"), [(TOPIC, "t", "retention.ms"), (BROKER, "", "log.retention.ms")]
+)
+def test_a_log_that_was_being_created_has_what_was_set_meanwhile(kind: int, name: str, setting: str) -> None:
+    node = Node()
+    broker = node.broker
+    broker.topics.create([NewTopic("t", 1)], lambda _: None, now_ms=node.now_ms)
+    flush(node)
+    creation = broker.begin_work()
+    assert creation is not None
+    creation.run()
+    answers = send(node, kind, name, ConfigChange(setting, SET, "5"))
+    flush(node)
+    assert answers == [ErrorCode.NONE]
+    broker.finish_work(creation, None, now_ms=node.now_ms)
+    assert config(node).retention_ms == 5
+
+
+def flush(node: Node) -> None:
+    while (group := node.broker.begin_flush()) is not None:
+        node.broker.finish_flush(group, group.run(), now_ms=node.now_ms)
+
+
 def test_all_changes_of_a_request_or_none() -> None:
     node = made()
     for bad in (("flush.ms", SET, "-1"), ("no.such", SET, "1"), ("flush.ms", APPEND, "1")):
