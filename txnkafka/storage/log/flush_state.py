@@ -30,8 +30,8 @@ class FlushState:
     time of the first append that no flush covers; the append sets it."""
 
     __slots__ = (
-        "_contents", "_covered", "_directory", "_files", "_retired", "_rolled", "_segments", "_snapshots",
-        "has_unsynced_names", "oldest_ms", "recovery_point",
+        "_contents", "_contents_may_wait", "_covered", "_directory", "_files", "_retired", "_rolled",
+        "_segments", "_snapshots", "has_unsynced_names", "oldest_ms", "recovery_point",
     )  # fmt: skip
 
     def __init__(
@@ -48,7 +48,8 @@ class FlushState:
         self._snapshots = snapshots
         self.recovery_point = recovery_point
         self.has_unsynced_names = False
-        self._contents: dict[str, bytes] = {}  # small files that the next flush writes, by name
+        self._contents: dict[str, bytes] = {}  # small files that the next flush writes, by path
+        self._contents_may_wait = True
         self._covered: list[LogSegment] | None = None  # by the flush under way
         self.oldest_ms: int | None = None
         self._rolled: list[LogSegment] = []  # closed and not flushed, their files still open
@@ -71,9 +72,15 @@ class FlushState:
         self._rolled.append(closed)
         self.has_unsynced_names = True
 
-    def write_later(self, name: str, content: bytes) -> None:
-        """Register a small file of the partition to be written by the next flush."""
-        self._contents[name] = content
+    def write_later(self, name: str, content: bytes, *, may_wait: bool = False) -> None:
+        """Register a small file of the partition to be written by the next flush; ``may_wait``: or by a later
+        one when there is no room, since nothing durable depends on it."""
+        self._contents[self._files.join(self._directory, name)] = content
+        self._contents_may_wait &= may_wait
+
+    def write_again(self, flush: LogFlush) -> None:
+        """Register what a flush had no room for, unless there is something newer."""
+        self._contents = {**flush.contents, **self._contents}
 
     def age_ms(self, now_ms: int) -> int | None:
         """Return the age of the oldest batch that no flush covers; None when there is none."""
@@ -101,11 +108,13 @@ class FlushState:
             segment.has_unsynced_bytes, segment.unsynced_files = False, []
         self._covered, self.oldest_ms = covered, None
         self._rolled = [segment for segment in self._rolled if not segment.is_named]
-        contents, paths = self._take_contents(), self._snapshots.take_unsynced()
+        may_wait, contents = self._contents_may_wait, self._take_contents()
+        paths = self._snapshots.take_unsynced()
         names = self.has_unsynced_names or contents
         self.has_unsynced_names = False
         end = self._end_of_named(log_end)
-        return LogFlush(end.offset, contents, files, paths, [self._directory] if names else []), end
+        directories = [self._directory] if names else []
+        return LogFlush(end.offset, contents, files, paths, directories, may_wait), end
 
     def begin_nothing(self) -> LogFlush:
         """Begin a flush that syncs nothing: after a failure no sync makes the data durable."""
@@ -148,7 +157,8 @@ class FlushState:
     def _take_contents(self) -> dict[str, bytes]:
         """Return the contents of the small files to write, by path; the caller writes them."""
         taken, self._contents = self._contents, {}
-        return {self._files.join(self._directory, name): content for name, content in taken.items()}
+        self._contents_may_wait = True
+        return taken
 
     # For a truncation, which waits for the disk
 

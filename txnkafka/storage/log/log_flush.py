@@ -5,33 +5,44 @@ Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 
 from __future__ import annotations
 
+import errno
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.env import replace_file
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from txnkafka.env import DataFile, DataFiles
 
 __all__ = ["LogFlush", "sync_file"]
 
+_NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE))
+
 
 class LogFlush(NamedTuple):
     """The writes and syncs that make all data below ``end_offset`` durable, in this order: ``contents`` of
-    small files by path, open ``files``, ``paths`` of other files, then the names in ``directories``."""
+    small files by path, open ``files``, ``paths`` of other files, then the names in ``directories``.
+    ``contents_may_wait``: those for which there is no room are left there, for a later flush."""
 
     end_offset: int
-    contents: Mapping[str, bytes]
+    contents: dict[str, bytes]
     files: Sequence[DataFile]
     paths: Sequence[str]
     directories: Sequence[str]
+    contents_may_wait: bool = False
 
     def run(self, files: DataFiles) -> None:
         """Write and sync them. Raises OSError."""
-        for path, content in self.contents.items():
-            replace_file(files, path, content)
+        for path in list(self.contents):
+            try:
+                replace_file(files, path, self.contents[path])
+            except OSError as error:
+                if not self.contents_may_wait or error.errno not in _NO_ROOM:
+                    raise
+            else:
+                del self.contents[path]
         for file in self.files:
             file.sync()
         for path in self.paths:

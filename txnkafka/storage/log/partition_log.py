@@ -181,12 +181,13 @@ class PartitionLog(LogWriter):
                 LogOffsetMetadata(batch.base_offset, self.active.base_offset, position)
             )
 
-    def set_epochs(self, epochs: LeaderEpochs) -> None:
+    def set_epochs(self, epochs: LeaderEpochs, *, may_wait: bool = False) -> None:
         """Replace the epochs. The next flush writes the file: until then recovery takes the epochs of batches
         that are not durable from the batches."""
         self.epochs = epochs
         self._know_epoch()
-        self.flushing.write_later(LEADER_EPOCH_CHECKPOINT, format_leader_epoch_checkpoint(epochs.entries))
+        content = format_leader_epoch_checkpoint(epochs.entries)
+        self.flushing.write_later(LEADER_EPOCH_CHECKPOINT, content, may_wait=may_wait)
 
     def _know_epoch(self) -> None:
         latest = self.epochs.latest
@@ -252,6 +253,7 @@ class PartitionLog(LogWriter):
         if error is not None:
             self.fence(error)
         elif self.fenced is None:
+            self.flushing.write_again(flush)
             end_offset = min(flush.end_offset, self.log_end_offset)
             self.offsets.advance_high_watermark(end_offset)
             try:
@@ -293,7 +295,8 @@ class PartitionLog(LogWriter):
     def begin_at(self, cut: Cut) -> None:
         """Set log start and epochs as in ``cut``; all segments stay."""
         if cut.epochs.entries != self.epochs.entries:
-            self.set_epochs(cut.epochs)
+            # every start cuts them at the log start, so the file may wait: this may be to empty a full disk
+            self.set_epochs(cut.epochs, may_wait=True)
         self.offsets.move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
     def begin_deletion(self, cut: Cut, now_ms: int) -> SegmentDeletion:

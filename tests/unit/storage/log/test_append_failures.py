@@ -10,6 +10,9 @@ from tests.unit.storage.client import Log, data, opened
 from txnkafka.errors import (
     KafkaStorageError,
 )
+from txnkafka.storage.formats.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
+from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.log.truncation import delete_records
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -97,6 +100,29 @@ def test_ul_47_the_first_io_error_fences_the_log(short: bool) -> None:
     log.restart(clean=False)
     assert log.log.log_end_offset == 2
     assert log.idempotent(7, 2).first_offset == 2
+
+
+@pytest.mark.parametrize("is_clean", [False, True])
+def test_what_is_deleted_to_empty_a_full_disk_does_not_fence_the_log(is_clean: bool) -> None:
+    """There is room for a batch, and none for the file with the epochs, the first of which begins later."""
+    plan = FaultPlan(error=errno.ENOSPC, call="create", for_ever=True)
+    log = Log(opened(FaultyFiles(MemoryFiles(), plan)))
+    for _ in range(3):
+        log.plain()
+    log.log.flush()
+    plan.fails = plan.counted + 1
+    delete_records(log.log, 4)
+    log.plain()
+    log.log.flush()
+    assert plan.failed
+    assert (log.log.recovery_point, log.log.log_end_offset) == (8, 8)
+    plan.fails = 0
+    log.restart(clean=is_clean)
+    assert log.log.epochs.entries == [EpochEntry(0, 4)]
+    log.plain()
+    log.log.flush()
+    file = log.log.files.read(log.log.files.join(log.log.directory, LEADER_EPOCH_CHECKPOINT), 100)
+    assert parse_leader_epoch_checkpoint(file) == [EpochEntry(0, 4)]
 
 
 def test_a_roll_that_fails_leaves_the_log_as_it_was() -> None:
