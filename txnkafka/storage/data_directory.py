@@ -37,7 +37,7 @@ from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.ownership import take_directory
-from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
+from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition, is_unfinished
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 from txnkafka.storage.work import perform
 
@@ -200,8 +200,8 @@ class DataDirectory:
         """Return the work that creates partitions with the topic ids of their topics. When it is finished,
         all of them exist durably; if it failed, no part of any of them remains.
 
-        An existing partition that is empty and has no topic id is the remainder of a creation that a crash
-        has interrupted: it gets the topic id. Raises LogDirError for any other partition that exists or is
+        An existing partition that is empty and has no topic id, or is not open, is what an interrupted
+        creation has left: it gets the topic id. Raises LogDirError for any other partition that exists or is
         being created, InvalidTopicError, ValueError for an invalid topic id or partition number,
         FlushUnderWayError while other work is not finished.
         """
@@ -223,11 +223,12 @@ class DataDirectory:
     def _new(self, partition: TopicPartition, topic_id: str) -> NewPartition:
         validate_partition(partition)
         metadata, config = format_partition_metadata(topic_id), self._config(partition.topic)
-        directory, log = self._file(str(partition)), self.logs.get(partition)
-        is_left_over = log is not None and partition not in self.topic_ids and not log.log_end_offset
-        if not is_left_over and (log is not None or self.files.exists(directory)):
+        directory = self._file(str(partition))
+        is_known = any(partition in known for known in (self.topic_ids, self.retired, self.refused))
+        is_there = self.files.exists(directory)
+        if is_there and (is_known or not is_unfinished(self.files, self.path, str(partition))):
             raise LogDirError(f"{directory} exists already")
-        return NewPartition(partition, directory, metadata, config, is_left_over)
+        return NewPartition(partition, directory, metadata, config, is_there)
 
     def _created(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
         for partition, log in logs.items():
@@ -320,9 +321,7 @@ class DataDirectory:
             perform(work)
         return start
 
-    def records_deletion(
-        self, partition: TopicPartition, offset: int
-    ) -> tuple[int, CheckpointWork | None]:
+    def records_deletion(self, partition: TopicPartition, offset: int) -> tuple[int, CheckpointWork | None]:
         """Move the start of a log to ``offset`` (-1: the high watermark); returns the new start, and the work
         that makes it durable, or None when it is already. Raises OffsetOutOfRangeError, FlushUnderWayError
         and KafkaStorageError."""

@@ -23,7 +23,14 @@ from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = ["identify", "identify_or_make", "random_uuid", "topic_id_at_opening", "write_topic_id"]
+__all__ = [
+    "identify",
+    "identify_or_make",
+    "random_uuid",
+    "topic_id_at_opening",
+    "was_written",
+    "write_topic_id",
+]
 
 
 def identify(
@@ -111,14 +118,14 @@ def _remove_torn_topic_id(files: DataFiles, directory: str) -> bool:
     """Remove a damaged file with the topic id if its log was never written to, as after a crash while the
     partition was created; returns whether it was. Ask before recovery, which may truncate a damaged log to
     nothing. Raises OSError."""
-    if _was_written(files, directory):
+    if was_written(files, directory):
         return False
     files.remove(files.join(directory, PARTITION_METADATA))
     files.sync_directory(directory)  # else the file may return, and is refused once there are batches
     return True
 
 
-def _was_written(files: DataFiles, directory: str) -> bool:
+def was_written(files: DataFiles, directory: str) -> bool:
     """Whether a segment has bytes, or its base offset shows that others came before it."""
     named = ((parse_segment_file(entry.name), entry.size) for entry in files.list(directory))
     return any(file.kind == "log" and (size or file.base_offset) for file, size in named if file)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.env import remove_tree, replace_file, sync_new_directories
 from txnkafka.storage.formats.layout import PARTITION_METADATA
+from txnkafka.storage.identity import was_written
 from txnkafka.storage.recovery.log_loader import Start, new_log, open_log
 
 if TYPE_CHECKING:
@@ -22,17 +23,26 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
-__all__ = ["Creation", "Deletion", "DirectorySync", "NewPartition"]
+__all__ = ["Creation", "Deletion", "DirectorySync", "NewPartition", "is_unfinished"]
 
 
 class NewPartition(NamedTuple):
-    """A partition to create in ``directory``; ``is_there`` says that a crash has left the directory."""
+    """A partition to create in ``directory``; ``is_there`` says that an interrupted creation, or one that
+    failed, has left the directory."""
 
     topic_partition: TopicPartition
     directory: str
     metadata: bytes
     config: LogConfig
     is_there: bool
+
+
+def is_unfinished(files: DataFiles, path: str, name: str) -> bool:
+    """Whether ``name`` in the data directory is a directory that has never had a batch: the creation of its
+    partition was interrupted, or failed. Raises OSError."""
+    there = [entry for entry in files.list(path) if entry.name == name]
+    is_directory = all(entry.is_directory and not entry.is_link for entry in there)
+    return is_directory and not was_written(files, files.join(path, name))
 
 
 class Creation:

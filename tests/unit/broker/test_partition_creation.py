@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 import pytest
@@ -103,6 +104,63 @@ def test_a_directory_that_cannot_be_made_is_made_later(caplog: pytest.LogCapture
     assert node.append(batch_of(b"a"), 1).error == ErrorCode.NONE
     assert TopicPartition("t", 1) in node.broker.logs
     assert not caplog.records
+
+
+class Failing:
+    """Files of which none below ``directory`` can be created or removed, when ``calls`` have succeeded."""
+
+    def __init__(self, directory: str) -> None:
+        self._files, self._directory = MemoryFiles(), directory
+        self.calls = 1 << 30
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def create(self, path: str) -> Any:
+        self._check(path)
+        return self._files.create(path)
+
+    def rename(self, source: str, target: str) -> None:
+        self._check(source)
+        self._files.rename(source, target)
+
+    def remove(self, path: str) -> None:
+        self._check(path)
+        self._files.remove(path)
+
+    def _check(self, path: str) -> None:
+        if path.startswith(self._directory):
+            self.calls -= 1
+            if self.calls < 0:
+                raise OSError(errno.EIO, "the disk failed", path)
+
+
+@pytest.mark.parametrize("calls", range(3))
+def test_what_could_not_be_removed_when_a_creation_failed_is_used_later(calls: int) -> None:
+    """Else the partition, and all others without a directory, would wait for the next start."""
+    files = Failing("/data/t-0")
+    node = Node(files)  # type: ignore[arg-type]
+    files.calls = calls
+    assert node.create("t", 1) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert files.is_directory("/data/t-0")
+    files.calls = 1 << 30
+    for _ in range(3):
+        node.wait(1_000)
+    assert node.append(batch_of(b"a")).error == ErrorCode.NONE
+    node.restart()
+    assert node.values() == [b"a"]
+    assert not node.broker.data.repairs
+
+
+def test_a_directory_with_records_that_nobody_knows_is_in_the_way() -> None:
+    """Somebody has copied it there while the broker runs."""
+    node = Node()
+    node.files.make_directory("/data/t-0")
+    file = node.files.create("/data/t-0/00000000000000000000.log")
+    file.write(0, [batch_of(b"a")])
+    file.close()
+    assert node.create("t", 1) == ErrorCode.KAFKA_STORAGE_ERROR
+    assert node.files.read("/data/t-0/00000000000000000000.log", 1_000) == bytes(batch_of(b"a"))
 
 
 def test_directories_that_cannot_be_made_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
