@@ -148,3 +148,42 @@ def test_the_check_finds_it(monkeypatch: pytest.MonkeyPatch, name: str, instead:
     monkeypatch.setattr(groups.Groups, name, instead)
     with pytest.raises(AssertionError):
         explore(2_000)
+
+
+@pytest.mark.parametrize("is_created_again", [False, True])
+def test_a_new_topic_has_no_offsets_of_a_deleted_one(is_created_again: bool) -> None:
+    """Its consumers would skip records. What is durable first is that the topic is removed."""
+    node = Node(**CONFIG)
+    node.create("t", 1)
+    node.create("source", 1)
+    assert node.broker.groups.find("copies") != NONE
+    node.settle()
+    old, begin = node.broker.image.topics["source"].topic_id, commit_twice(node, is_created_again)
+    node.call(node.broker.topics.delete, ["source"], [])
+    if is_created_again:
+        node.create("source", 1)
+    found = Counter[tuple[bool, int, int]]()
+    assert isinstance(node.files, MemoryFiles)
+    for state in crash_states(node.files, begin=begin, limit=STATES):
+        left = Node(MemoryFiles(base=state.disk), **CONFIG)
+        topic = left.broker.image.topics.get("source")
+        is_old = topic is not None and topic.topic_id == old
+        found[is_old, committed(left, "plain"), committed(left, "copies")] += 1
+    copies = -1 if is_created_again else 5
+    assert found.keys() == {(True, 5, copies), (False, -1, -1)}
+
+
+def commit_twice(node: Node, is_plain: bool) -> int:
+    """Commit 5, without a transaction and, unless ``is_plain``, with one: such an offset does not say of
+    which topic it is. Returns the number of changes of the disk."""
+    if not is_plain:
+        producer = Producer(node)
+        copy(node, producer, 4)
+        assert producer.end() == NONE
+    wanted = {SOURCE: OffsetToCommit(5, topic_id=node.broker.image.topics["source"].topic_id)}
+    assert node.call(
+        lambda reply, now_ms: node.broker.groups.commit(
+            Identity("plain"), wanted, reply, version=9, now_ms=now_ms
+        )
+    ) == {SOURCE: NONE}
+    return changes(node)

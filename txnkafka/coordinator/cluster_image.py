@@ -74,7 +74,7 @@ class ClusterImage:
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
         self.topic_names: dict[str, str] = {}  # by topic id
-        self.removed_topic_ids: set[str] = set()
+        self.removed_topic_ids: dict[str, str] = {}  # with their names
         self.topic_changes = self.topic_creations = 0
         self.features: dict[str, int] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
@@ -129,7 +129,7 @@ class ClusterImage:
         if name is not None:
             del self.topics[name]
             self.configs.pop((TOPIC_RESOURCE, name), None)
-            self.removed_topic_ids.add(value["topic_id"])
+            self.removed_topic_ids[value["topic_id"]] = name
 
     def _of_topic(self, value: dict[str, Any]) -> TopicImage:
         name = self.topic_names.get(value["topic_id"])

@@ -9,7 +9,7 @@ Source: GroupCoordinatorService, GroupMetadataManager of Apache Kafka 4.3.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Final
 
 from txnkafka.coordinator.classic_group import ClassicGroup, GroupState
@@ -120,6 +120,11 @@ class GroupCoordinator:
         """A partition of a topic is deleted, and so are its offsets."""
         self.at(now_ms)
         self._offsets.delete_partition(partition)
+
+    def delete_removed(self, removed: Mapping[str, str], there: Container[str], now_ms: int) -> None:
+        """Delete the offsets of topics that were removed before a crash; see ``OffsetManager``."""
+        self.at(now_ms)
+        self._offsets.delete_removed(removed, there)
 
     def end_transaction(self, partition: int, offset: int, producer_id: int, committed: bool) -> None:
         """An end marker was appended to a partition."""

@@ -6,7 +6,7 @@ in the time of reading them.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Mapping
 
 from txnkafka.coordinator.group_requests import CommittedOffset
 from txnkafka.coordinator.log_event import LogEvent
@@ -91,6 +91,20 @@ class GroupOffsets:
         end = encode_offset_commit_key("", *partition)[_VERSION + _LENGTH :]
         version = OFFSET_COMMIT_KEYS[1]
         return [version + begin + end for begin, names in self._names.items() if begin + end in names]
+
+    def keys_of_removed(self, removed: Mapping[str, str], there: Container[str]) -> list[bytes]:
+        """The keys of the offsets of topics that were ``removed``, ids with their names, of all groups. Of a
+        topic that is ``there`` again, only those that say that they are of the one before."""
+        names, found = set(removed.values()), list[bytes]()
+        for begin, of_group in self._names.items():
+            for name in of_group:
+                topic = _begin_of(name[len(begin) :])[_LENGTH:].decode(errors="replace")
+                if topic not in names:
+                    continue
+                committed = self._decoded(name) if topic in there else None
+                if topic not in there or (committed is not None and committed.topic_id in removed):
+                    found.append(OFFSET_COMMIT_KEYS[1] + name)
+        return found
 
     def _names_of(self, group: str) -> Iterable[bytes]:
         encoded = group.encode()

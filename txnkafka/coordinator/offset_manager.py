@@ -5,7 +5,7 @@ Source: OffsetMetadataManager, ClassicGroup.validateOffsetCommit; kafka-protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 
 from txnkafka.coordinator.classic_group import CONSUMER, ClassicGroup, GroupState
 from txnkafka.coordinator.classic_rebalance import ClassicRebalance
@@ -163,6 +163,13 @@ class OffsetManager:
         is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
         for number, here in list(self._partitions.loaded.items()):
             if keys := here.offsets.keys_of(partition):
+                self.delete_keys(number, keys, lambda _: None)
+
+    def delete_removed(self, removed: Mapping[str, str], there: Container[str]) -> None:
+        """Topics were removed before a crash, which may have left their offsets; see
+        ``GroupOffsets.keys_of_removed``."""
+        for number, here in list(self._partitions.loaded.items()):
+            if keys := here.offsets.keys_of_removed(removed, there):
                 self.delete_keys(number, keys, lambda _: None)
 
     def delete_keys(self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None]) -> bool:
