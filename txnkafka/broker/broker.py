@@ -110,7 +110,7 @@ class Broker:
         self.jobs = Jobs(self.failures)
         self.fetches = Fetches(self)
         self.durability = Durability(
-            self.manager.tickets, self.failures, durability, self.fetches.on_progress
+            self.manager.tickets, self.failures, durability, self.fetches.on_progress, metadata.log
         )
         self.turns = Turns(self.failures, self.durability)
         self.deadlines = Deadlines(self, now_ms)

@@ -3,7 +3,9 @@
 With ``durability="fsync"`` an append is acknowledged when a flush has covered it. With ``"page_cache"``,
 which is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops; but not when the
 process does: what was appended to a segment without a name waits for the flush that names it. Logs are then
-flushed by ``flush.messages``, as part of the append, by ``flush.ms``, at a roll and at the close.
+flushed by ``flush.messages``, as part of the append, by ``flush.ms``, at a roll and at the close. The
+metadata log is synced all the same, as in Kafka: data of a producer id that is given out twice would be taken
+for duplicates.
 
 A callback may let others go first (``is_awaited=False``): no flush begins for its sake for some milliseconds.
 """
@@ -33,7 +35,8 @@ NEVER: Final = (1 << 63) - 1
 
 class Durability:
     """Calls back when appends are durable. No callback runs before ``run_soon`` or ``released``.
-    ``on_progress`` is called with the partitions of which readers see more without a flush."""
+    ``on_progress`` is called with the partitions of which readers see more without a flush, ``registry`` is
+    the log that is synced in both modes."""
 
     def __init__(
         self,
@@ -41,6 +44,7 @@ class Durability:
         failures: Failures,
         mode: Mode = "fsync",
         on_progress: Callable[[Iterable[TopicPartition]], None] = lambda _: None,
+        registry: PartitionLog | None = None,
     ) -> None:
         if mode not in ("fsync", "page_cache"):
             raise ValueError(f"durability is fsync or page_cache, not {mode!r}")
@@ -52,6 +56,7 @@ class Durability:
         self._waited_for: dict[PartitionLog, int] = {}  # how many tickets of it are waited for
         self._soon: deque[tuple[Owner | None, Callable[..., None], tuple[Any, ...]]] = deque()
         self._on_progress = on_progress
+        self._registry = registry
         self._progressed: dict[TopicPartition, None] = {}
         self._flush_ticks: int | None = None  # when a flush begins that no client waits for
 
@@ -83,6 +88,7 @@ class Durability:
         return (
             self.mode == "page_cache"
             and log.active.is_named
+            and log is not self._registry
             and log.fenced is None
             and unflushed < log.config.flush_messages
             and log not in self._waited_for

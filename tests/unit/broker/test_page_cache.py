@@ -5,9 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.unit.broker.node import COMMITTED, NOW, Node, batch_of
+from tests.unit.storage.client import what_is_synced
 from txnkafka.broker.requests import FetchPartition, FetchRequest, ProduceRequest
+from txnkafka.coordinator.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.testing.memory_files import MemoryFiles
 
 T0 = TopicPartition("t", 0)
 NONE = ErrorCode.NONE
@@ -42,7 +45,38 @@ def test_a_consumer_of_the_page_cache_does_not_wait_for_a_flush() -> None:
     assert node.broker.begin_flush() is None
 
 
-def test_the_coordinator_s_topic_is_created_without_a_flush() -> None:
+def test_no_producer_id_is_given_out_twice_when_the_machine_stops() -> None:
+    """Data of the second producer would be taken for duplicates: acknowledged, and never appended."""
+    node = Node(durability="page_cache")
+    node.create(flush_messages="1")
+    node.restart()
+    first = new_producer_id(node)
+    identity = {"producer_id": first, "producer_epoch": 0, "base_sequence": 0}
+    assert node.append(batch_of(b"a", **identity)).error == NONE
+    assert isinstance(node.files, MemoryFiles)
+    node = Node(MemoryFiles(base=what_is_synced(node.files)), durability="page_cache")
+    assert node.values() == [b"a"]
+    assert new_producer_id(node) > first
+
+
+def test_a_topic_that_was_created_is_there_when_the_machine_has_stopped() -> None:
+    node = Node(durability="page_cache")
+    node.create()
+    assert isinstance(node.files, MemoryFiles)
+    node = Node(MemoryFiles(base=what_is_synced(node.files)), durability="page_cache")
+    assert node.append(batch_of(b"a")).error == NONE
+
+
+def new_producer_id(node: Node) -> int:
+    answer: Answer = node.call(
+        lambda reply, now_ms: node.broker.transactions.init_producer_id(
+            None, 60_000, -1, -1, reply, now_ms=now_ms
+        )
+    )
+    return answer.producer_id
+
+
+def test_the_coordinator_s_topic_is_created() -> None:
     node = Node(durability="page_cache")
     assert node.broker.transactions.find("x") == ErrorCode.COORDINATOR_NOT_AVAILABLE
     node.settle()
