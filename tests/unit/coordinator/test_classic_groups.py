@@ -306,6 +306,35 @@ def test_groups_are_described_listed_and_deleted() -> None:
     assert node.coordinator.listed() == []
 
 
+def test_a_group_without_members_is_deleted_although_it_has_given_an_id() -> None:
+    """A client that went away between two JoinGroups does not keep it; one that comes back begins anew."""
+    node = Node()
+    (member,) = stable(node, Member(node))
+    member.leave()
+    node.commit(5)
+    late = Member(node).join(needs_known_id=True)
+    errors: list[E] = []
+    node.coordinator.delete("g", errors.append)
+    node.flush()
+    assert errors == [E.NONE]
+    assert node.fetched().offset == -1
+    assert late.join().error == E.UNKNOWN_MEMBER_ID
+    node.wait(10_001)  # nothing is left of the id
+    assert node.coordinator.listed() == []
+
+
+def test_a_group_does_not_expire_while_the_id_that_it_gave_is_waited_for() -> None:
+    node = Node()
+    (member,) = stable(node, Member(node))
+    member.leave()
+    node.wait(599_999)
+    late = Member(node).join(needs_known_id=True)
+    node.wait(2)
+    late.join()
+    node.wait(0)
+    assert (late.error, node.state) == (E.NONE, "CompletingRebalance")
+
+
 def test_a_group_whose_last_member_has_left_waits_for_the_id_that_it_gave() -> None:
     """Whatever protocol a new member brings is right then, and one that has left is unknown."""
     node = Node()
