@@ -94,7 +94,7 @@ class GroupCoordinator:
         self.at(now_ms)
         loaded = GroupPartition()
         for event in events:
-            loaded.replay(event, now_ms)
+            loaded.replay(event)
         loaded.add_simple_groups(now_ms)
         self.partitions.loaded[partition] = loaded
         for group in loaded.groups.values():
@@ -103,6 +103,8 @@ class GroupCoordinator:
                 self._consumer.timers.load(group, session_ms)
             else:
                 self._rebalance.load(group)
+                if len(group.members) > self.config.max_size:  # which may have been lowered
+                    self._rebalance.prepare(group)
 
     def resign(self, partition: int) -> None:
         """Forget a partition; requests that wait get NOT_COORDINATOR."""

@@ -255,6 +255,18 @@ def test_a_generation_is_there_after_a_restart() -> None:
     assert leader.heartbeat() == E.UNKNOWN_MEMBER_ID
 
 
+def test_a_group_that_has_become_too_large_joins_again_after_a_restart() -> None:
+    node = Node()
+    leader, other = stable(node, Member(node), Member(node))
+    node.config = node.config._replace(max_size=1)
+    node.start()
+    assert (leader.heartbeat(), other.heartbeat()) == (E.REBALANCE_IN_PROGRESS,) * 2
+    leader.join()
+    assert other.join().error == E.GROUP_MAX_SIZE_REACHED
+    node.wait(60_001)
+    assert list(node.group().members) == [leader.member_id]
+
+
 def test_an_assignment_is_told_when_it_is_durable() -> None:
     node = Node(waits=True)
     member = Member(node).join()
