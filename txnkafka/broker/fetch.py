@@ -40,10 +40,9 @@ _SIZE_AT = 8  # of a batch: how many bytes follow
 
 
 class Answer(NamedTuple):
-    """What a request has found: the answer by partition, its bytes, and whether waiting is of no use."""
+    """What a request has found: the answer by partition, and whether it is answered without waiting."""
 
     partitions: list[tuple[TopicPartition, FetchedPartition]]
-    size: int
     is_final: bool
 
     def release(self) -> None:
@@ -84,7 +83,7 @@ class Fetches:
     ) -> Callable[[], None]:
         """Answer now, or wait. Returns a function that withdraws the request."""
         answer = self._read(request)
-        if answer.is_final or answer.size >= request.min_bytes or request.max_wait_ms <= 0:
+        if answer.is_final or request.max_wait_ms <= 0:
             reply(answer.partitions)
             return _nothing
         answer.release()
@@ -106,7 +105,7 @@ class Fetches:
             if waiting not in self._waiting:
                 continue
             answer = self._read(waiting.request)
-            if answer.is_final or answer.size >= waiting.request.min_bytes:
+            if answer.is_final:
                 self._answer(waiting, answer)
             else:
                 answer.release()
@@ -157,21 +156,42 @@ class Fetches:
         except Exception:
             LOG.exception("a fetch failed; the broker goes on")
             failed = FetchedPartition(ErrorCode.UNKNOWN_SERVER_ERROR)
-            return Answer([(each.topic_partition, failed) for each in request.partitions], 0, is_final=True)
+            return Answer([(each.topic_partition, failed) for each in request.partitions], is_final=True)
 
     def _found(self, request: FetchRequest) -> Answer:
         """Read the partitions in their order. The first batch of all is whole, whatever its size, so that a
         consumer never gets stuck."""
         found: list[tuple[TopicPartition, FetchedPartition]] = []
-        left, is_final = min(request.max_bytes, self._broker.config.fetch_max_bytes), not request.partitions
+        most, is_final = min(request.max_bytes, self._broker.config.fetch_max_bytes), not request.partitions
         size = 0
         for partition in request.partitions:
-            fetched = self._read_partition(partition, request.isolation_level, left - size, is_first=not size)
+            fetched = self._read_partition(partition, request.isolation_level, most - size, is_first=not size)
             is_final |= fetched.error != ErrorCode.NONE or fetched.diverging is not None
             if fetched.records is not None:
                 size += len(fetched.records)
             found.append((partition.topic_partition, fetched))
-        return Answer(found, size, is_final)
+        needed = min(request.min_bytes, max(most, 1))
+        is_final |= size >= needed or (size > 0 and self._has_more(request, found, needed))
+        return Answer(found, is_final)
+
+    def _has_more(
+        self, request: FetchRequest, found: list[tuple[TopicPartition, FetchedPartition]], needed: int
+    ) -> bool:
+        """Whether waiting is of no use, since the logs have enough, and their segments or the limits of the
+        request let less of it into the answer (``DelayedFetch.tryComplete``)."""
+        size = 0
+        for wanted, (partition, fetched) in zip(request.partitions, found, strict=True):
+            if fetched.records is None:
+                continue
+            offsets, begin = self._broker.logs[partition].offsets, fetched.records
+            is_committed = request.isolation_level is IsolationLevel.READ_COMMITTED
+            end = offsets.last_stable_metadata if is_committed else offsets.high_watermark_metadata
+            if wanted.offset >= end.offset:
+                continue
+            if begin.base_offset < end.segment_base_offset:
+                return True
+            size += max(0, min(end.position - begin.position, wanted.max_bytes))
+        return size >= needed
 
     def _read_partition(
         self, wanted: FetchPartition, isolation_level: IsolationLevel, left: int, *, is_first: bool

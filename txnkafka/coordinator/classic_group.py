@@ -61,7 +61,8 @@ class Member:
 
 class ClassicGroup:
     """One group. ``pending`` are the ids that were given to members which have not joined with them yet,
-    ``unsynced`` the members of a generation that have not sent SyncGroup."""
+    ``unsynced`` the members of a generation that have not sent SyncGroup. ``state_timestamp`` is -1 where a
+    broker before Kafka 2.1 has written the group."""
 
     def __init__(self, group_id: str, now_ms: int) -> None:
         self.group_id = group_id

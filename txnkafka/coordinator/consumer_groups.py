@@ -124,7 +124,7 @@ class ConsumerGroups:
 
     def append(self, group_id: str, records: Sequence[Record], call: Call) -> bool:
         """Append and apply records; returns whether they were."""
-        return self.log.append(group_id, records, call, self.rebalance.now_ms)
+        return self.log.append(group_id, records, call)
 
     def settle(self, here: GroupPartition, update: MemberUpdate, *, has_stepped: bool) -> None:
         """The records of an update were applied: what is not in them follows."""
@@ -283,8 +283,7 @@ class ConsumerGroups:
         """Put a classic group in the place of a consumer group, whose tombstones are the ``records``. Returns
         whether that was appended."""
         record = encode_group_key(classic.group_id), encode_group_value(record_of(classic))
-        now_ms = self.rebalance.now_ms
-        if not self.log.append(classic.group_id, [*records, record], call, now_ms, is_replayed=False):
+        if not self.log.append(classic.group_id, [*records, record], call, is_replayed=False):
             return False
         self.timers.forget(group)
         here.groups[classic.group_id] = classic

@@ -112,7 +112,7 @@ class ConsumerRegexes:
         is_new = is_new or metadata_hash != group.metadata_hash
         if is_new:
             records.append(consumer_records.epoch_record(group_id, group.epoch + 1, metadata_hash))
-        if self.log.append(group_id, records, lambda _: None, now_ms):
+        if self.log.append(group_id, records, lambda _: None):
             group.resolved = creations
             group.checked = changes if is_new else group.checked
 

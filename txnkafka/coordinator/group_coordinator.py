@@ -94,7 +94,7 @@ class GroupCoordinator:
         self.at(now_ms)
         loaded = GroupPartition()
         for event in events:
-            loaded.replay(event, now_ms)
+            loaded.replay(event)
         loaded.add_simple_groups(now_ms)
         self.partitions.loaded[partition] = loaded
         for group in loaded.groups.values():
@@ -103,6 +103,8 @@ class GroupCoordinator:
                 self._consumer.timers.load(group, session_ms)
             else:
                 self._rebalance.load(group)
+                if len(group.members) > self.config.max_size:  # which may have been lowered
+                    self._rebalance.prepare(group)
 
     def resign(self, partition: int) -> None:
         """Forget a partition; requests that wait get NOT_COORDINATOR."""
@@ -359,12 +361,11 @@ class GroupCoordinator:
         if isinstance(here, ErrorCode) or isinstance(group, ErrorCode):
             return
         is_without = self._offsets.expire(here, group)
-        if is_without and _is_empty(group):
+        is_awaited = isinstance(group, ClassicGroup) and bool(group.pending)  # by a member on its way
+        if is_without and _is_empty(group) and not is_awaited:
             self._delete(group, lambda _: None)
 
 
 def _is_empty(group: AnyGroup) -> bool:
-    """Whether a group may be deleted: nobody is in it, or on its way."""
-    if isinstance(group, ConsumerGroup):
-        return not group.members
-    return group.state is GroupState.EMPTY and not group.pending
+    """Whether a group may be deleted: nobody is in it. Who has only got an id begins anew then."""
+    return not group.members if isinstance(group, ConsumerGroup) else group.state is GroupState.EMPTY

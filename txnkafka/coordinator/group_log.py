@@ -69,7 +69,6 @@ class GroupLog:
         group_id: str,
         records: Records,
         call: Callable[[ErrorCode], None],
-        now_ms: int,
         *,
         is_replayed: bool = True,
     ) -> bool:
@@ -87,7 +86,7 @@ class GroupLog:
             return False
         here = self._partitions.loaded[number]
         for i, (key, value) in enumerate(records if is_replayed else ()):
-            here.replay(LogEvent(first + i, NO_PRODUCER_ID, None, key, value), now_ms)
+            here.replay(LogEvent(first + i, NO_PRODUCER_ID, None, key, value))
         return True
 
     def append_offsets(

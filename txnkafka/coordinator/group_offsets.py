@@ -65,7 +65,7 @@ class GroupOffsets:
         found = self._decoded(name)
         if found is None:
             return CommittedOffset()
-        return CommittedOffset(found.offset, found.leader_epoch, found.metadata)
+        return CommittedOffset(found.offset, found.leader_epoch, found.metadata, topic_id=found.topic_id)
 
     def committed(self, group: str) -> Iterator[OffsetAndMetadata]:
         """The committed offsets of a group."""

@@ -14,6 +14,7 @@ from txnkafka.coordinator.consumer_group import ConsumerGroup
 from txnkafka.coordinator.group_offsets import GroupOffsets
 from txnkafka.coordinator.group_requests import Protocol
 from txnkafka.coordinator.log_event import LogEvent
+from txnkafka.model import NO_TIMESTAMP
 from txnkafka.wire.records.group_log import (
     ConsumerRecordType,
     decode_consumer_record,
@@ -35,7 +36,7 @@ class GroupPartition:
         self.groups: dict[str, AnyGroup] = {}
         self.offsets = GroupOffsets()
 
-    def replay(self, event: LogEvent, now_ms: int) -> None:
+    def replay(self, event: LogEvent) -> None:
         """Apply the next record or end marker of the log."""
         if event.key is not None and event.key[:2] in CONSUMER_KEYS:
             self._replay_consumer(event.key, event.value)
@@ -45,7 +46,7 @@ class GroupPartition:
                 group_id, fields = decoded
                 self.groups.pop(group_id, None)
                 if fields is not None:
-                    self.groups[group_id] = group_of(group_id, fields, now_ms)
+                    self.groups[group_id] = group_of(group_id, fields)
         else:
             self.offsets.replay(event)
 
@@ -70,10 +71,9 @@ class GroupPartition:
                 self.groups[group_id] = ClassicGroup(group_id, now_ms)
 
 
-def group_of(group_id: str, fields: dict[str, Any], now_ms: int) -> ClassicGroup:
+def group_of(group_id: str, fields: dict[str, Any]) -> ClassicGroup:
     """The group that a record describes: stable with members, else empty."""
-    timestamp = fields.get("current_state_timestamp", -1)
-    group = ClassicGroup(group_id, now_ms if timestamp < 0 else timestamp)
+    group = ClassicGroup(group_id, fields.get("current_state_timestamp", NO_TIMESTAMP))
     group.generation = fields["generation"]
     group.protocol_type = fields["protocol_type"] or None
     group.protocol, group.leader = fields["protocol"], fields["leader"]

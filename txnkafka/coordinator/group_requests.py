@@ -135,12 +135,14 @@ class OffsetToCommit(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """A committed offset; -1 where there is none."""
+    """A committed offset; -1 where there is none. ``topic_id`` is that of the topic that it was committed
+    for, as far as the log has it."""
 
     offset: int = -1
     leader_epoch: int = -1
     metadata: str = ""
     error: ErrorCode = NONE
+    topic_id: str | None = None
 
 
 class DescribedMember(NamedTuple):

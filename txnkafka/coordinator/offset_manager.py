@@ -16,7 +16,7 @@ from txnkafka.coordinator.group_partitions import GroupPartitions
 from txnkafka.coordinator.group_requests import CommittedOffset, Identity, Offsets
 from txnkafka.coordinator.member_offsets import consumer_refusal, fetch_refusal
 from txnkafka.error_codes import ErrorCode
-from txnkafka.model import ProducerIdAndEpoch, TopicPartition
+from txnkafka.model import NO_TIMESTAMP, ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records.consumer_protocol import decode_subscription
 from txnkafka.wire.records.group_log import (
     OffsetAndMetadata,
@@ -196,7 +196,8 @@ class OffsetManager:
             is_followed = group.protocol_type == CONSUMER and group.state is GroupState.STABLE
             if not (is_empty or is_simple or is_followed):
                 return []
-            emptied = group.state_timestamp if is_empty and not is_simple else None
+            is_known = group.state_timestamp != NO_TIMESTAMP
+            emptied = group.state_timestamp if is_empty and is_known and not is_simple else None
         found = []
         now_ms, retention_ms = self._rebalance.now_ms, self._rebalance.config.retention_ms
         for each in here.offsets.committed(group.group_id):

@@ -200,7 +200,9 @@ class Connection(asyncio.BufferedProtocol):
                 self._send()  # which may make room for the requests that have come
             if self._is_behind or not was_saturated or session.is_saturated:
                 break
-        if was_saturated or self._is_behind or not self._is_reading:
+        if session.is_over:
+            transport.close()
+        elif was_saturated or self._is_behind or not self._is_reading:
             self._let_read()
 
     def _go_on(self) -> None:
@@ -225,11 +227,11 @@ class Connection(asyncio.BufferedProtocol):
 
     def _dispatch(self, request: Request) -> None:
         header, server = request.header, self._server
-        context = Context(self._node, server.host.now_ms(), header.client_id, self.address)
-        handle = server.handler_of(header.api)
         failures = server.broker.failures
         failures.owner = partial(self._fail, request)
         try:
+            context = Context(self._node, server.host.now_ms(), header.client_id, self.address)
+            handle = server.handler_of(header.api)
             cancel = handle(
                 server.broker, request.message, header.api_version, context, partial(self._reply, request)
             )
@@ -251,7 +253,7 @@ class Connection(asyncio.BufferedProtocol):
                 response = error_response(header.api, header.api_version, request.message, code)
             except Exception:
                 LOG.exception("%s: the connection is closed: no answer to %s", self.peer, header)
-                self._close()
+                self._close(request)
             else:
                 self._reply(request, response)
 
@@ -263,23 +265,25 @@ class Connection(asyncio.BufferedProtocol):
             return
         if isinstance(response, CloseConnection):
             LOG.warning("%s: the connection is closed: %s", self.peer, response.reason)
-            self._close()
+            self._close(request)
             return
         try:
             self._session.respond(request, response)
         except Exception:
             LOG.exception("%s: the connection is closed: no answer to %s", self.peer, request.header)
-            self._close()
+            self._close(request)
         else:
             if not self._is_serving:
                 self._server.answered(self)
 
-    def _close(self) -> None:
-        """End the connection when the answers before are sent as far as the socket takes them."""
+    def _close(self, request: Request | None = None) -> None:
+        """End the connection with a request, or with what came behind all of them: when those before are
+        answered, and their answers sent."""
         self._is_ended = True
-        if self._transport is not None:
-            self._send()
-            self._transport.close()
+        self._session.end(request)
+        self.stop_reading()
+        if not self._is_serving:
+            self._server.answered(self)
 
     def _send(self) -> None:
         transport, session = self._transport, self._session
@@ -308,7 +312,7 @@ class Connection(asyncio.BufferedProtocol):
     def _let_read(self) -> None:
         """Read as long as the session takes requests."""
         is_full = self._is_behind or self._session.is_saturated
-        wanted = not is_full and not self._server.is_stopping
+        wanted = not (is_full or self._is_ended or self._server.is_stopping)
         if wanted != self._is_reading and self._transport is not None and not self._transport.is_closing():
             self._is_reading = wanted
             if wanted:

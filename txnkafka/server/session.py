@@ -35,15 +35,17 @@ _FETCH: Final = 1
 
 
 class Request:
-    """A request that was read. ``message`` is valid until it is answered."""
+    """A request that was read. ``message`` is valid until it is answered. One that ``is_last`` gets no
+    answer, and neither does what is behind it."""
 
-    __slots__ = ("frame", "header", "message", "response")
+    __slots__ = ("frame", "header", "is_last", "message", "response")
 
     def __init__(self, header: RequestHeader, message: Any, frame: Frame) -> None:
         self.header = header
         self.message = message
         self.frame: Frame | None = frame
         self.response: list[memoryview] = []
+        self.is_last = False
 
     @property
     def is_answered(self) -> bool:
@@ -60,6 +62,7 @@ class Session:
         self._unanswered: deque[Request] = deque()  # and answered ones behind an unanswered one
         self._unanswered_bytes = 0
         self._unsent: deque[memoryview] = deque()
+        self._has_ended = False  # behind the requests that came out
         self.unsent_bytes = 0  # of all responses, also of those that wait for one before them
         self.space = self._received.space
         self.received = self._received.received
@@ -84,6 +87,20 @@ class Session:
         return not self.unsent_bytes and (
             not waiting or (len(waiting) == 1 and waiting[0].header.api.key == _FETCH)
         )
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the connection is to be closed: what was before its end is answered and sent."""
+        waiting = self._unanswered
+        return not self._unsent and (waiting[0].is_last if waiting else self._has_ended)
+
+    def end(self, request: Request | None) -> None:
+        """Let the connection end with a request that gets no answer, or with what came behind all that came
+        out: Kafka has answered the requests before, since it serves one after the other."""
+        if request is None:
+            self._has_ended = True
+        else:
+            request.is_last = True
 
     def next_request(self) -> Request | None:
         """The next request; None when none is complete, or while the session is saturated. Raises
@@ -157,5 +174,5 @@ class Session:
     def _queue_answered(self) -> None:
         """Let the answers go out that wait for none before them."""
         waiting = self._unanswered
-        while waiting and waiting[0].frame is None:
+        while waiting and waiting[0].frame is None and not waiting[0].is_last:
             self._unsent.extend(waiting.popleft().response)

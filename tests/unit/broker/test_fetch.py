@@ -9,7 +9,7 @@ import pytest
 from tests.unit.broker.node import COMMITTED, NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker.requests import FetchPartition, FetchRequest, OffsetQuery
 from txnkafka.error_codes import ErrorCode
-from txnkafka.model import TopicPartition
+from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.storage.log.log_slice import LogSlice
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -148,6 +148,37 @@ def test_a_part_of_a_first_batch_is_not_answered() -> None:
     node.broker.fetch(request, answers.append, now_ms=NOW)
     assert [fetched.aborted_transactions for _, fetched in answers[-1]] == [[], []]
     assert sizes(answers[-1]) == [size, 0]
+
+
+@pytest.mark.parametrize("isolation_level", [UNCOMMITTED, COMMITTED])
+def test_a_consumer_behind_does_not_wait_at_the_end_of_each_segment(isolation_level: IsolationLevel) -> None:
+    """Its answers end there: more bytes never come into them, whatever it waits for."""
+    node = Node()
+    node.create("t", 1, segment_bytes="300")
+    for _ in range(6):
+        node.append(batch_of(b"v" * 100))
+    answers: list[Any] = []
+    for offset in range(6):
+        wanted = [FetchPartition(T0, offset, 1 << 20)]
+        request = FetchRequest(wanted, isolation_level, min_bytes=1000, max_wait_ms=500)
+        node.broker.fetch(request, answers.append, now_ms=node.now_ms)
+    assert [len(sizes(answer)) for answer in answers] == [1] * 5  # the last batch is in the newest segment
+
+
+@pytest.mark.parametrize(("max_bytes", "configured"), [(300, 1 << 20), (1 << 20, 1024)])
+def test_a_consumer_waits_for_no_more_bytes_than_it_takes(max_bytes: int, configured: int) -> None:
+    """Neither beyond its own limit nor beyond that of the broker, nor where the rest is a part of a batch."""
+    node = Node(fetch_max_bytes=configured)
+    node.create("t", 2)
+    for partition in (0, 1):
+        for _ in range(10):
+            node.append(batch_of(b"v" * 100), partition)
+    answers: list[Any] = []
+    wanted = [FetchPartition(T0, 8, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
+    request = FetchRequest(wanted, min_bytes=1 << 20, max_bytes=max_bytes, max_wait_ms=500)
+    node.broker.fetch(request, answers.append, now_ms=node.now_ms)
+    assert len(answers) == 1
+    sizes(answers[0])
 
 
 @pytest.mark.parametrize(

@@ -255,6 +255,18 @@ def test_a_generation_is_there_after_a_restart() -> None:
     assert leader.heartbeat() == E.UNKNOWN_MEMBER_ID
 
 
+def test_a_group_that_has_become_too_large_joins_again_after_a_restart() -> None:
+    node = Node()
+    leader, other = stable(node, Member(node), Member(node))
+    node.config = node.config._replace(max_size=1)
+    node.start()
+    assert (leader.heartbeat(), other.heartbeat()) == (E.REBALANCE_IN_PROGRESS,) * 2
+    leader.join()
+    assert other.join().error == E.GROUP_MAX_SIZE_REACHED
+    node.wait(60_001)
+    assert list(node.group().members) == [leader.member_id]
+
+
 def test_an_assignment_is_told_when_it_is_durable() -> None:
     node = Node(waits=True)
     member = Member(node).join()
@@ -304,6 +316,35 @@ def test_groups_are_described_listed_and_deleted() -> None:
     assert node.coordinator.describe("g").error == E.GROUP_ID_NOT_FOUND
     node.start()
     assert node.coordinator.listed() == []
+
+
+def test_a_group_without_members_is_deleted_although_it_has_given_an_id() -> None:
+    """A client that went away between two JoinGroups does not keep it; one that comes back begins anew."""
+    node = Node()
+    (member,) = stable(node, Member(node))
+    member.leave()
+    node.commit(5)
+    late = Member(node).join(needs_known_id=True)
+    errors: list[E] = []
+    node.coordinator.delete("g", errors.append)
+    node.flush()
+    assert errors == [E.NONE]
+    assert node.fetched().offset == -1
+    assert late.join().error == E.UNKNOWN_MEMBER_ID
+    node.wait(10_001)  # nothing is left of the id
+    assert node.coordinator.listed() == []
+
+
+def test_a_group_does_not_expire_while_the_id_that_it_gave_is_waited_for() -> None:
+    node = Node()
+    (member,) = stable(node, Member(node))
+    member.leave()
+    node.wait(599_999)
+    late = Member(node).join(needs_known_id=True)
+    node.wait(2)
+    late.join()
+    node.wait(0)
+    assert (late.error, node.state) == (E.NONE, "CompletingRebalance")
 
 
 def test_a_group_whose_last_member_has_left_waits_for_the_id_that_it_gave() -> None:

@@ -95,7 +95,7 @@ class History:
         """What is loaded is what is there."""
         loaded = GroupPartition()
         for event in self.node.events:
-            loaded.replay(event, self.node.now_ms)
+            loaded.replay(event)
         live, read = self.node.coordinator.partitions.loaded[0].groups.get("g"), loaded.groups.get("g")
         assert isinstance(live, ConsumerGroup) == isinstance(read, ConsumerGroup)
         if isinstance(live, ConsumerGroup) and isinstance(read, ConsumerGroup):

@@ -6,8 +6,10 @@ import pytest
 
 from tests.unit.coordinator.group_clients import START_MS, Member, Node, stable
 from txnkafka.coordinator.group_requests import CommittedOffset, Identity
+from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.error_codes import ErrorCode as E
-from txnkafka.model import ProducerIdAndEpoch, TopicPartition
+from txnkafka.model import NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
+from txnkafka.wire.records.group_log import encode_group_key
 
 FIRST, SECOND = ProducerIdAndEpoch(1000, 0), ProducerIdAndEpoch(2000, 3)
 DAY_MS = 86_400_000
@@ -295,6 +297,21 @@ def test_offsets_of_a_group_expire_when_it_was_empty_for_long() -> None:
     node.wait(DAY_MS)
     assert node.fetched().offset == 1
     node.wait(DAY_MS + 1_200_000)
+    assert node.coordinator.listed() == []
+
+
+def test_offsets_of_a_group_that_an_old_broker_has_written_expire_after_their_commit() -> None:
+    """Its record does not say when the group became empty; a restart is not that time."""
+    node = Node()
+    node.commit(1)
+    group = b"\0\1\0\x08consumer\0\0\0\5\xff\xff\xff\xff\0\0\0\0"  # version 1: empty, generation 5
+    node.events.append(LogEvent(len(node.events), NO_PRODUCER_ID, None, encode_group_key("g"), group))
+    for _ in range(3):
+        node.start()
+        assert node.group().generation == 5
+        node.coordinator.advance(node.now_ms)
+        node.wait(3 * DAY_MS)
+    assert node.fetched().offset == -1
     assert node.coordinator.listed() == []
 
 

@@ -7,18 +7,15 @@ import asyncio
 import gc
 import resource
 import socket
-import sys
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from tests.unit.broker.node import batch_of
+from tests.unit.server.in_process import BY_NAME, WAIT, serve, use_event_loop
 from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker, open_broker
-from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.requests import ProduceRequest
 from txnkafka.broker.topics import Topics
 from txnkafka.env import SystemClock
@@ -27,81 +24,17 @@ from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import handler_of
 from txnkafka.server.tcp import Server, _new_event_loop
 from txnkafka.testing.memory_files import MemoryFiles
-from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
+from txnkafka.wire.messages import RequestHeader, write_request
 from txnkafka.wire.messages.create_topics import CreatableTopic
 from txnkafka.wire.messages.fetch import FetchPartition, FetchTopic
 from txnkafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 
-BY_NAME = {api.name: api for api in APIS.values()}
 UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
-WAIT = 10.0
 
 
 @pytest.fixture(autouse=True, params=EVENT_LOOPS)
 def event_loop(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    if request.param == "asyncio":
-        monkeypatch.setitem(sys.modules, "uvloop", None)
-    loop = _new_event_loop()
-    assert type(loop).__module__.startswith(request.param)
-    loop.close()
-
-
-class Client:
-    """One connection."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
-
-    async def ask(self, name: str, version: int, **fields: Any) -> Any:
-        api = BY_NAME[name]
-        header = RequestHeader(api, version, 7, "test")
-        self.writer.writelines(write_request(header, api.request(**fields)))
-        size = int.from_bytes(await asyncio.wait_for(self.reader.readexactly(4), WAIT), "big")
-        _, response = read_response(api, version, await self.reader.readexactly(size))
-        return response
-
-    async def is_closed(self) -> bool:
-        """Waits for the end."""
-        try:
-            return await asyncio.wait_for(self.reader.read(1), WAIT) == b""
-        except ConnectionResetError:
-            return True
-
-
-Scenario = Callable[[Broker, Callable[[], Coroutine[Any, Any, Client]]], Coroutine[Any, Any, None]]
-
-
-def serve(scenario: Scenario, *, address: str = "127.0.0.1", **configs: Any) -> None:
-    """Run a scenario against a server, which must end well."""
-    clock = SystemClock()
-    config = BrokerConfig(transaction_state_log_num_partitions=1, **configs)
-    broker = open_broker(MemoryFiles(), "/data", config, now_ms=clock.now_ms())
-
-    async def run() -> None:
-        server = Server(broker, clock, asyncio.get_running_loop())
-        listening: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(server.run(address, 0, lambda *at: listening.set_result(at)))
-        _, port = await asyncio.wait_for(listening, WAIT)
-
-        clients: list[Client] = []
-
-        async def connect() -> Client:
-            clients.append(Client(*await asyncio.open_connection("127.0.0.1", port)))
-            return clients[-1]
-
-        try:
-            await scenario(broker, connect)
-        finally:
-            for client in clients:
-                client.writer.close()
-                with suppress(ConnectionError):
-                    await client.writer.wait_closed()
-            server.stop()
-            await asyncio.wait_for(serving, WAIT)
-
-    with asyncio.Runner(loop_factory=_new_event_loop) as runner:
-        runner.run(run())
-    broker.close()
+    use_event_loop(request.param, monkeypatch)
 
 
 def fails(*_: Any, **__: Any) -> Any:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
+
+import pytest
 
 from tests.unit.broker.node import Producer
 from tests.unit.server.wire_node import WireNode, node, topic_id, versions
+from txnkafka.broker.groups import Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
 from txnkafka.wire.messages import (
     join_group,
     leave_group,
@@ -218,6 +223,26 @@ def test_offset_fetch(version: int) -> None:
         assert [len(each.topics) for each in (found, nameless, unknown)] == [1, 0, 0]
         assert [each.error_code for each in (found, nameless, unknown)] == [NONE, NONE, NONE]
         assert of.ask("OffsetFetch", version).groups == ()
+
+
+@pytest.mark.parametrize(("version", "offset"), [(9, 5), (10, -1)])
+def test_an_offset_of_a_former_topic_of_the_name_is_not_told_by_id(version: int, offset: int) -> None:
+    """A crash may leave it: the deletion of the topic is durable before the tombstones of its offsets."""
+    of = with_groups()
+    identity, old_id = Identity("g", -1, ""), "AAAAAAAAAAAAAAAAAAAABQ"
+    offsets = {TopicPartition("t", 0): OffsetToCommit(5, topic_id=old_id)}
+    of.call(partial(of.broker.groups.commit, version=9), identity, offsets)
+    assert committed(of, version)[0] == (offset, NONE)
+
+
+def test_all_offsets_are_told_by_id_without_those_of_topics_that_are_gone() -> None:
+    of = with_groups()
+    offsets = {TopicPartition(name, 0): OffsetToCommit(5) for name in ("t", "gone")}
+    of.call(partial(of.broker.groups.commit, version=9), Identity("g", -1, ""), offsets)
+    groups = (offset_fetch.OffsetFetchRequestGroup(group_id="g", topics=None),)
+    topics = [of.ask("OffsetFetch", version, groups=groups).groups[0].topics for version in (9, 10)]
+    assert [each.name for each in topics[0]] == ["t", "gone"]
+    assert [each.topic_id for each in topics[1]] == [topic_id(of)]
 
 
 @versions("OffsetDelete")

@@ -1,7 +1,9 @@
 """OffsetFetch: committed offsets of groups.
 
 Versions 1 to 10. From 2 on no list of topics means all, and the answer has an error of its own; 7 may ask for
-stable offsets (KIP-447); from 8 on there are several groups (KIP-709); from 10 on topics have ids.
+stable offsets (KIP-447); from 8 on there are several groups (KIP-709); from 10 on topics have ids. By its id
+a topic has no offset that was committed for another topic of its name, which may be left of one whose
+deletion a crash has interrupted.
 """
 
 from __future__ import annotations
@@ -143,6 +145,8 @@ def _group(
 ) -> OffsetFetchResponseGroup:
     if error != ErrorCode.NONE:
         return OffsetFetchResponseGroup(group_id=group.group_id, error_code=error)
+    if version >= 10 and group.topics is not None:
+        offsets = _of_these_ids(group.topics, offsets)
     topics = tuple(
         OffsetFetchResponseTopics(
             topic_id=topic.topic_id,
@@ -153,8 +157,18 @@ def _group(
             ),
         )
         for topic in _topics(broker, group, offsets)
+        if version < 10 or topic.topic_id != ZERO_UUID or group.topics is not None
     )
     return OffsetFetchResponseGroup(group_id=group.group_id, topics=topics)
+
+
+def _of_these_ids(topics: Sequence[_Topic], offsets: Fetched) -> Fetched:
+    """The offsets without those that were committed for another topic of the name, as far as they say so."""
+    ids = {topic.name: topic.topic_id for topic in topics}
+    return {
+        partition: found if found.topic_id in (None, ids[partition.topic]) else CommittedOffset()
+        for partition, found in offsets.items()
+    }
 
 
 def _topics(broker: Broker, group: _Group, offsets: Fetched) -> Sequence[_Topic]:
