@@ -174,6 +174,16 @@ def test_offsets_are_deleted_unless_a_member_is_subscribed() -> None:
     assert found[-1] == (E.GROUP_ID_NOT_FOUND, {})
 
 
+def test_a_group_that_only_had_offsets_is_not_there_after_a_restart() -> None:
+    node = Node()
+    node.commit(1)
+    node.coordinator.delete_offsets("g", [TopicPartition("t", 0)], lambda *_: None)
+    node.flush()
+    assert node.state == "Empty"
+    node.start()
+    assert node.coordinator.listed() == []
+
+
 def test_a_group_whose_tombstones_cannot_be_written_is_still_there() -> None:
     """The log has it: after a restart it would be back."""
     node = Node(retention_ms=1_000, retention_check_interval_ms=1_000)

@@ -99,13 +99,16 @@ def test_metadata_by_id(version: int) -> None:
     wanted = tuple(
         metadata.MetadataRequestTopic(topic_id=each, name=None if version >= 12 else "t") for each in ids
     )
-    topics = of.ask("Metadata", version, topics=wanted).topics
+    fields = {"topics": wanted, "include_topic_authorized_operations": True}
+    topics = of.ask("Metadata", version, **fields).topics
     errors = [topic.error_code for topic in topics]
     if version < 12:
         assert errors == [ErrorCode.INVALID_REQUEST] * 2
     else:
         assert errors == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_ID]
         assert [topic.name for topic in topics] == ["t", None]
+        # whose topic that is is not known, and so neither is who may do what with it
+        assert [topic.topic_authorized_operations for topic in topics] == [3576, -(1 << 31)]
 
 
 # Offsets

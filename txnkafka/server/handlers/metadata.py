@@ -152,12 +152,7 @@ class _Answer:
         name = self._broker.image.topic_names.get(topic_id)
         if name is not None:
             return self.topic(name)
-        return MetadataResponseTopic(
-            error_code=ErrorCode.UNKNOWN_TOPIC_ID,
-            name=None,
-            topic_id=topic_id,
-            topic_authorized_operations=self._operations,
-        )
+        return MetadataResponseTopic(error_code=ErrorCode.UNKNOWN_TOPIC_ID, name=None, topic_id=topic_id)
 
 
 def error_of(name: str) -> ErrorCode:
