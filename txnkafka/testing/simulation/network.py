@@ -125,8 +125,13 @@ class Network:
         return self._random.randrange(1_000, self._swarm.longest_hold_us)
 
     def _arrive(self, request: Request) -> None:
-        if not request.connection.is_broken:
-            self.receive(request)
+        connection = request.connection
+        if connection.is_broken:
+            return
+        self.receive(request)
+        if not self.is_calm and self._random.random() < self._swarm.cut:
+            self._counts["connection cut"] += 1
+            self.reset(connection)
 
     def _arrive_late(self, request: Request) -> None:
         """On a connection of its own, whose answer is dropped."""
@@ -165,7 +170,7 @@ class Network:
             connection.client.answered(request, request.answer)
 
     def reset(self, connection: Connection) -> None:
-        """The broker refuses or ends a connection. The client may hear of it."""
+        """The broker or the network ends a connection. The client may hear of it."""
         if connection.is_broken:
             return
         connection.is_broken = True

@@ -44,6 +44,7 @@ class Producer(Client):
     transactional_id: str | None = None
     version = 13  # of Produce
     can_be_late = True  # a copy of a request may arrive after the next ones
+    is_upgraded = False  # in the epoch under way, which requests of version 1 have, too
 
     def __init__(self, world: World, name: str, random: Random, topics: Sequence[Topic]) -> None:
         self.producer_id = self.producer_epoch = -1
@@ -89,13 +90,15 @@ class Producer(Client):
         """Send batches, those of one partition in their order, until each is acknowledged or refused. Returns
         the first error that is to be reacted to, or NONE."""
         left = list(outgoing)
+        backoff = 1_000  # at first, as a client has it that finds its connection cut
         for _ in range(MOST_ATTEMPTS):
             requests, sent = self._requests(left)
             answers = yield requests
             left, failure = self._judge(sent, answers, requests)
             if failure != ErrorCode.NONE or not left or self.gives_up(left, requests):
                 return failure
-            yield self.random.randrange(BACKOFF_US // 2, BACKOFF_US * 2)
+            yield self.random.randrange(backoff // 2, backoff * 2)
+            backoff = BACKOFF_US
         self.world.gave_up += 1
         return ErrorCode.REQUEST_TIMED_OUT
 
@@ -153,7 +156,8 @@ class Producer(Client):
         """A batch that was sent in order is refused as if it was not. In transaction version 2 a late request
         cannot be the reason: it has another epoch, and sequence 0 is the first in each."""
         is_kept = batch.partition.topic in self._kept and not self.world.swarm.forgets_producers
-        if is_kept and self.version >= IMPLICIT_ADD and self.transactional_id is not None:
+        has_own_epoch = self.version >= IMPLICIT_ADD and not self.is_upgraded
+        if is_kept and has_own_epoch and self.transactional_id is not None:
             self.world.complaints.append(f"out-of-order: {self.name} sent it in order: {result.message}")
 
     def _acknowledge(self, batch: Outgoing, base_offset: int, request: Request) -> None:

@@ -37,13 +37,15 @@ class Swarm:
     """Rates are probabilities of one message; times in microseconds where the name says so;
     ``fault_every`` so many events; ``purge`` how often a producer of version 1 gives batches up that have no
     answer, and their sequences to the next ones; ``commit_at_once`` how often one of version 2 commits as one
-    that is in the process of the broker."""
+    that is in the process of the broker; ``upgrade`` how often one of version 1 goes on with version 2 before
+    a transaction; ``checkpoint`` how often the recovery points are written behind a flush."""
 
     faults: tuple[str, ...]
     drop: float
     hold: float
     duplicate: float
     lose_answer: float
+    cut: float
     cut_recovery: float
     latency_us: int
     longest_hold_us: int
@@ -72,6 +74,8 @@ class Swarm:
     assignment_interval_ms: int
     purge: float
     commit_at_once: float
+    upgrade: float
+    checkpoint: float
 
     @property
     def has_groups(self) -> bool:
@@ -95,11 +99,12 @@ class Swarm:
             hold=rate(0.04),
             duplicate=rate(0.10),
             lose_answer=rate(0.04),
+            cut=rate(0.04),
             cut_recovery=rate(0.6),
             latency_us=random.choice((100, 400, 2_000)),
             longest_hold_us=random.choice((20_000, 200_000, 2_000_000)),
-            sync_us=random.choice((50, 500, 5_000)),
-            fault_every=random.choice((80, 300, 1_000, 3_000)),
+            sync_us=random.choice((50, 500, 5_000, 5_000)),
+            fault_every=random.choice((30, 60, 150, 600)),
             think_us=random.choice((500, 5_000, 20_000)),
             producers=random.randrange(1, 5),
             plain_producers=random.randrange(3),
@@ -122,5 +127,7 @@ class Swarm:
             reader_protocols=random.choice(_PROTOCOLS),
             assignment_interval_ms=random.choice((0, 50, 1_000)),
             purge=random.choice((0.0, 0.0, 0.5)),
-            commit_at_once=random.choice((0.0, 0.0, 0.3)),
+            commit_at_once=random.choice((0.0, 0.1, 0.6)),
+            upgrade=random.choice((0.0, 0.05, 0.3)),
+            checkpoint=random.choice((0.0, 0.0, 0.01, 0.2)),
         )
