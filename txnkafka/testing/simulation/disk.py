@@ -29,10 +29,11 @@ class Died(BaseException):
 
 
 class SimulatedFiles(MemoryFiles):
-    """``failing`` is the call of which one fails with EIO, behind so many that are ``spared``; after a failed
-    sync the system has dropped what was not written if it ``drops_unsynced``, and else tries again with the
-    next one. While the disk ``is_full``, writes fail with ENOSPC, every other one after half of its bytes,
-    unless they end in the block of ``block_bytes`` that the file ends in. ``failures`` counts both.
+    """``failing`` is the call of which one fails with EIO, behind so many that are ``spared``, a sync
+    only of a file whose path has ``failing_in``. After a failed sync the system has dropped what was not
+    written if it ``drops_unsynced``, and else tries again with the next one. While the disk ``is_full``,
+    writes fail with ENOSPC, every other one after half of its bytes, unless they end in the block of
+    ``block_bytes`` that the file ends in. ``failures`` counts both.
 
     The process dies in the change number ``dies_in`` from now on, 0 for none. ``settled`` is the number of
     changes that a power cut cannot take back as if they had never been asked for."""
@@ -40,6 +41,7 @@ class SimulatedFiles(MemoryFiles):
     def __init__(self, base: Disk = EMPTY_DISK) -> None:
         super().__init__(None, base)
         self.failing: str | None = None
+        self.failing_in = ""
         self.spared = 0
         self.drops_unsynced = True
         self.is_full = False
@@ -73,7 +75,7 @@ class SimulatedFiles(MemoryFiles):
     def sync(self, file: MemoryFile, failed: bool = False) -> None:
         if self.dies_in:
             self._come_nearer()
-        if self.failing == "sync":
+        if self.failing == "sync" and self.failing_in in file.path:
             if not self.spared and self.drops_unsynced:
                 super().sync(file, failed=True)
             self._fail("sync", file.path)

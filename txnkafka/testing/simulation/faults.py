@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from txnkafka.testing.simulation.disk import BLOCKS, CALLS
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _REQUESTS: Final = (
     "TxnOffsetCommit",
 )
 _AWAY: Final = (1, 4, 30)  # most calls of the disk before the one in which something happens
+_FAILING_IN: Final = ("", f"/{TRANSACTION_STATE_TOPIC}-")
 _LONG_US: Final = (5_000, 300_000)  # that the disk is broken at most
 
 
@@ -119,6 +120,7 @@ class Faults:
             self._start_later()
             return
         self._node.on_death = partial(self._die, what, crash)
+        self._node.checkpoints_next = self._random.random() < 0.3  # perhaps before a record is durable
         self._node.files.dies_in = 1 + self._some_calls()
 
     def _die(self, what: str, crash: Callable[[], None]) -> None:
@@ -160,6 +162,7 @@ class Faults:
         files = self._node.files
         files.failing = self._random.choice(CALLS)
         files.spared = self._some_calls() if files.failing in ("write", "sync") else 0
+        files.failing_in = self._random.choice(_FAILING_IN)
         files.drops_unsynced = self._random.random() < 0.5
         self._scheduler.later(self._long_us(), self._end_of_disk_error, files)
 

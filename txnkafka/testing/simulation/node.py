@@ -49,7 +49,8 @@ def mortal(step: Callable[..., None]) -> Callable[..., None]:
 
 class SimulatedNode:
     """``broker`` is None while the node is down. ``on_death`` is called when its process has died in a call
-    of the disk; ``awaited`` is the kind of request before the next of which something is called."""
+    of the disk; ``awaited`` is the kind of request before the next of which something is called;
+    it ``checkpoints_next`` behind the next flush."""
 
     def __init__(
         self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], config: BrokerConfig
@@ -59,6 +60,7 @@ class SimulatedNode:
         self.network: Network
         self.on_death: Callable[[], None]
         self.awaited: tuple[str, Callable[[], None]] | None = None
+        self.checkpoints_next = False
         self.clock_offset_ms = 0
         self.generation = 0  # of brokers
         self._scheduler = scheduler
@@ -160,7 +162,8 @@ class SimulatedNode:
         except (KafkaError, OSError):
             if not self.files.failures:
                 raise
-        self._lose(self.files, is_power_cut=False)
+        may_have_dropped = self.is_disturbed and self._swarm.durability == "fsync"  # see Faults
+        self._lose(self.files, is_power_cut=may_have_dropped)
 
     def finish(self) -> None:
         """Let what is under way come to its end, and then everything that follows from it."""
@@ -298,7 +301,8 @@ class SimulatedNode:
         flush, failed = running.flush, running.failed
         self._scheduler.note("flushed", len(flush.logs), len(failed))
         broker.finish_flush(flush, failed, now_ms=self.now_ms())
-        if self._random.random() < self._swarm.checkpoint:
+        if self.checkpoints_next or self._random.random() < self._swarm.checkpoint:
+            self.checkpoints_next = False
             self._counts["recovery points written"] += 1
             broker.jobs.add(lambda: broker.data.checkpoints.work(broker.logs), lambda _: None)
         self._turn(generation)

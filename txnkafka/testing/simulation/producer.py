@@ -3,6 +3,7 @@ decided."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from txnkafka.broker.requests import ProduceRequest, ProduceResult
@@ -107,7 +108,15 @@ class Producer(Client):
         return False
 
     def _requests(self, left: list[Outgoing]) -> tuple[list[Request], list[list[Outgoing]]]:
-        """Requests with one batch at most of each partition, in the order of the batches."""
+        """Requests with one batch at most of each partition, in the order of the batches; or one of each,
+        while the coordinator's records about those before are written."""
+        random, requests = self.random, list[Request]()
+        if len(left) > 1 and random.random() < 0.3:
+            one_by_one = self._mixed(left)
+            requests = [self._request([batch]) for batch in one_by_one]
+            for request in requests[1:]:
+                request.delay_us = 1 + int(random.random() * self.world.swarm.sync_us)
+            return requests, [[batch] for batch in one_by_one]
         groups: list[list[Outgoing]] = []
         depth: dict[TopicPartition, int] = {}
         for batch in left:
@@ -117,6 +126,15 @@ class Producer(Client):
                 groups.append([])
             groups[at].append(batch)
         return [self._request(group) for group in groups], groups
+
+    def _mixed(self, left: list[Outgoing]) -> list[Outgoing]:
+        """In any order of partitions; the batches of each stay in theirs."""
+        order = [batch.partition for batch in left]
+        self.random.shuffle(order)
+        queues = {partition: deque[Outgoing]() for partition in order}
+        for batch in left:
+            queues[batch.partition].append(batch)
+        return [queues[partition].popleft() for partition in order]
 
     def _request(self, group: list[Outgoing]) -> Request:
         wanted = {batch.partition: batch.content for batch in group}

@@ -6,7 +6,7 @@ Source: Groce et al., "Swarm testing".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ FAULTS: Final = (
 """What happens to the broker as a whole, one at a time. The network's faults are rates."""
 
 
+_NOT_IN_PAGE_CACHE: Final = ("power cut", "disk error")
+_DENSE: Final = 0.4  # of the seeds
+_OF_THE_DISK: Final = ("power cut", "kill", "disk error", "full disk")
 _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 
 
@@ -85,10 +88,33 @@ class Swarm:
     @classmethod
     def draw(cls, random: Random) -> Swarm:
         """What the seed of ``random`` lets happen."""
+        swarm = cls._draw(random)
+        return swarm._of_transactions(random) if random.random() < _DENSE else swarm
+
+    def _of_transactions(self, random: Random) -> Swarm:
+        """Transactions, and faults of the disk again and again; groups would take nine of ten events."""
+        faults = tuple(fault for fault in _OF_THE_DISK if random.random() < 0.6)
+        if self.durability == "page_cache":
+            faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
+        return replace(
+            self,
+            faults=faults,
+            cut=random.choice((0.0, 0.02, 0.1)),
+            sync_us=random.choice((500, 5_000)),
+            fault_every=random.choice((15, 40)),
+            think_us=500,
+            plain_producers=0,
+            copiers=0,
+            group_consumers=0,
+            offset_keepers=0,
+        )
+
+    @classmethod
+    def _draw(cls, random: Random) -> Swarm:
         faults = tuple(fault for fault in FAULTS if random.random() < 0.5)
         durability = "page_cache" if random.random() < 0.15 else "fsync"
         if durability == "page_cache":  # which promises nothing when the machine stops
-            faults = tuple(fault for fault in faults if fault not in ("power cut", "disk error"))
+            faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
 
         def rate(most: float) -> float:
             return random.random() ** 2 * most if random.random() < 0.6 else 0.0
@@ -129,5 +155,5 @@ class Swarm:
             purge=random.choice((0.0, 0.0, 0.5)),
             commit_at_once=random.choice((0.0, 0.1, 0.6)),
             upgrade=random.choice((0.0, 0.05, 0.3)),
-            checkpoint=random.choice((0.0, 0.0, 0.01, 0.2)),
+            checkpoint=random.choice((0.0, 0.0, 0.02, 0.2)),
         )
