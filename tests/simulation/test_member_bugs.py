@@ -103,7 +103,7 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
         GroupLog, "append", at_once(GroupLog.append), POWER_OF_CONSUMERS, "member-lost",
     ),
     "members that give up nothing are not expelled": (
-        MemberTimers, "expect_revocation", nothing, CONSUMERS, "unassigned|unseen|unavailable",
+        MemberTimers, "expect_revocation", nothing, CONSUMERS, "unassigned|unseen|unavailable|stuck",
     ),
     "members that are gone are not expelled": (
         MemberTimers, "expect", nothing, CONSUMERS, "unassigned|unseen|stuck",

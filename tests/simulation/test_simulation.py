@@ -33,6 +33,7 @@ ORDINARY = replace(
     forgets_producers=False, copiers=0, group_consumers=0, offset_keepers=0, session_timeout_ms=300,
     rebalance_timeout_ms=100, initial_rebalance_delay_ms=0, forgets_offsets=False,
     copier_protocols=("classic",), reader_protocols=("classic",), assignment_interval_ms=0, purge=0.0,
+    cut=0.0, commit_at_once=0.0, upgrade=0.0, checkpoint=0.0,
 )  # fmt: skip
 
 
@@ -123,13 +124,13 @@ def overtakes(self: Durability, log: Any, _: int) -> bool:
 
 POWER = replace(ORDINARY, faults=("power cut",))
 PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
-    "nothing waits for the disk": (Durability, "when_durable", at_once, POWER, "lost-write|inconsistent"),
+    "nothing waits for the disk": (Durability, "when_durable", at_once, POWER, "lost-write|inconsistent|G1a"),
     "decisions that are not durable": (
         transactions.Transactions, "append", undurable(transactions.Transactions.append), POWER,
         "lost-write|torn|G1a|no PrepareCommit",
     ),
     "unknown transactions stay open": (
-        transactions, "settle", nothing, replace(POWER, sync_us=5_000, think_us=500, fault_every=100),
+        transactions, "settle", nothing, replace(POWER, sync_us=5_000, think_us=500, fault_every=50),
         "G1a|unseen|hanging|is open since|has epochs",
     ),
     "no list of aborted transactions": (log_read, "aborted_transactions", no_list, ORDINARY, "G1a"),

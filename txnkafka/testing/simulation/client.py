@@ -65,6 +65,8 @@ class World:
         self.known_producers: set[int] = set()  # of transactional ids
         self.last_epochs: dict[str, int] = {}  # of transactional ids
         self.away: set[str | None] = set()  # instances that have left for a while
+        self.upgraded: set[str] = set()  # transactional ids that have gone from version 1 to 2
+        self.is_alone: Any = None  # whether no other process of a transactional id is left
         self.now_ms: Any = None
 
 

@@ -1,5 +1,5 @@
-"""``SimulatedFiles``: files in memory whose calls fail on request, and what a power cut leaves
-of them."""
+"""``SimulatedFiles``: files in memory whose calls fail, or end the process, on request; and what a power cut
+leaves of them."""
 
 from __future__ import annotations
 
@@ -15,28 +15,45 @@ if TYPE_CHECKING:
     from txnkafka.testing.memory_file import MemoryFile
     from txnkafka.testing.unsynced import Numbered
 
-__all__ = ["CALLS", "SimulatedFiles", "power_cut"]
+__all__ = ["BLOCKS", "CALLS", "Died", "SimulatedFiles", "power_cut"]
 
-CALLS: Final = ("write", "sync", "create", "rename", "sync_directory", "read")
-"""The calls that may fail."""
+CALLS: Final = ("write", "sync", "sync", "sync", "create", "rename", "sync_directory", "read")
+"""The calls that may fail, those more than once that do so more often."""
+BLOCKS: Final = (1, 512, 4_096)
+"""In how many bytes at a time a file gets room on the disk."""
 _SECTOR_BYTES: Final = 512
 
 
+class Died(BaseException):
+    """The process has ended in a call; nothing of it may go on, nor catch this."""
+
+
 class SimulatedFiles(MemoryFiles):
-    """``failing`` is the call whose next one fails with EIO; while the disk ``is_full``, writes fail with
-    ENOSPC, every other one after half of its bytes. ``failures`` counts both. ``settled`` is the number of
+    """``failing`` is the call of which one fails with EIO, behind so many that are ``spared``, a sync
+    only of a file whose path has ``failing_in``. After a failed sync the system has dropped what was not
+    written if it ``drops_unsynced``, and else tries again with the next one. While the disk ``is_full``,
+    writes fail with ENOSPC, every other one after half of its bytes, unless they end in the block of
+    ``block_bytes`` that the file ends in. ``failures`` counts both.
+
+    The process dies in the change number ``dies_in`` from now on, 0 for none. ``settled`` is the number of
     changes that a power cut cannot take back as if they had never been asked for."""
 
     def __init__(self, base: Disk = EMPTY_DISK) -> None:
         super().__init__(None, base)
         self.failing: str | None = None
+        self.failing_in = ""
+        self.spared = 0
+        self.drops_unsynced = True
         self.is_full = False
+        self.block_bytes = BLOCKS[0]
+        self.dies_in = 0
         self.failures = 0
         self.settled = 0
 
     def unlock_all(self) -> None:
         """The process that had the locks is gone."""
         self._locked.clear()
+        self.dies_in = 0
 
     def content(self, inode: int) -> bytes | bytearray:
         if self.failing == "read":
@@ -44,7 +61,9 @@ class SimulatedFiles(MemoryFiles):
         return self._contents[inode]
 
     def write(self, file: MemoryFile, position: int, written: bytes) -> None:
-        if self.is_full:
+        if self.dies_in:
+            self._come_nearer()
+        if self.is_full and not self._has_room(position, len(written)):
             self.failures += 1
             if self.failures % 2:
                 super().write(file, position, written[: len(written) // 2])
@@ -54,27 +73,58 @@ class SimulatedFiles(MemoryFiles):
         super().write(file, position, written)
 
     def sync(self, file: MemoryFile, failed: bool = False) -> None:
-        if self.failing == "sync":
-            super().sync(file, failed=True)
+        if self.dies_in:
+            self._come_nearer()
+        if self.failing == "sync" and self.failing_in in file.path:
+            if not self.spared and self.drops_unsynced:
+                super().sync(file, failed=True)
             self._fail("sync", file.path)
         super().sync(file, failed)
 
     def rename(self, source: str, target: str) -> None:
+        if self.dies_in:
+            self._come_nearer()
         if self.failing == "rename":
             self._fail("rename", target)
         super().rename(source, target)
 
     def sync_directory(self, path: str) -> None:
+        if self.dies_in:
+            self._come_nearer()
         if self.failing == "sync_directory":
             self._fail("sync_directory", path)
         super().sync_directory(path)
 
     def create(self, path: str) -> MemoryFile:
+        if self.dies_in:
+            self._come_nearer()
         if self.failing == "create":
             self._fail("create", path)
         return super().create(path)
 
+    def remove(self, path: str) -> None:
+        if self.dies_in:
+            self._come_nearer()
+        super().remove(path)
+
+    def truncate(self, file: MemoryFile, size: int) -> None:
+        if self.dies_in:
+            self._come_nearer()
+        super().truncate(file, size)
+
+    def _come_nearer(self) -> None:
+        """The last change is for ever: what is left of the process can do nothing."""
+        if self.dies_in == 1:
+            raise Died
+        self.dies_in -= 1
+
+    def _has_room(self, position: int, size: int) -> bool:
+        return -position % self.block_bytes >= size
+
     def _fail(self, call: str, path: str) -> None:
+        if self.spared:
+            self.spared -= 1
+            return
         self.failing = None
         self.failures += 1
         raise OSError(errno.EIO, f"input/output error of {call} (simulated)", path)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Final
 
-from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
-from txnkafka.testing.simulation.disk import CALLS
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from txnkafka.testing.simulation.disk import BLOCKS, CALLS
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -20,6 +21,19 @@ if TYPE_CHECKING:
 __all__ = ["Faults"]
 
 _DAY_MS = 86_400_000
+_AT_A_REQUEST: Final = ("power cut", "kill", "disk error", "full disk")
+_OFTEN: Final = {"power cut": 2, "kill": 2, "disk error": 4, "full disk": 2}  # as the others
+_REQUESTS: Final = (
+    "AddPartitionsToTxn",
+    "EndTxn",
+    "InitProducerId",
+    "Produce",
+    "Produce and EndTxn",
+    "TxnOffsetCommit",
+)
+_AWAY: Final = (1, 4, 30)  # most calls of the disk before the one in which something happens
+_FAILING_IN: Final = ("", f"/{TRANSACTION_STATE_TOPIC}-")
+_LONG_US: Final = (5_000, 300_000)  # that the disk is broken at most
 
 
 class Faults:
@@ -39,6 +53,7 @@ class Faults:
         self._farthest_ms = 0  # that the clock was ahead
         self._compacted: dict[TopicPartition, int] = {}  # up to which offsets, when it was last counted
         self._next_at = swarm.fault_every // 2
+        self._choices = [fault for fault in swarm.faults for _ in range(_OFTEN.get(fault, 1))]
         self._acts: dict[str, Callable[[], None]] = {
             "power cut": self._power_cut,
             "kill": self._kill,
@@ -53,13 +68,29 @@ class Faults:
         }
 
     def happen(self) -> None:
-        """Let the next one happen, if it is time."""
-        if not self._swarm.faults or self._scheduler.events < self._next_at:
+        """Let the next one happen, if it is time: now, or when the next request of some kind comes, so that
+        the steps of a transaction that take little time are hit as often as the others."""
+        if not self._swarm.faults or self._scheduler.events < self._next_at or not self._can_happen:
             return
         every = self._swarm.fault_every
         self._next_at = self._scheduler.events + self._random.randrange(every // 2, every * 3 // 2)
-        if not self.is_calm and self._node.broker is not None and not self._node.is_disturbed:
-            fault = self._random.choice(self._swarm.faults)
+        if self._node.awaited is not None:  # no such request has come
+            (_, act), self._node.awaited = self._node.awaited, None
+            act()
+            return
+        fault = self._random.choice(self._choices)
+        if fault in _AT_A_REQUEST and self._random.random() < 0.5:
+            self._node.awaited = self._random.choice(_REQUESTS), partial(self._act, fault)
+        else:
+            self._act(fault)
+
+    @property
+    def _can_happen(self) -> bool:
+        node = self._node
+        return not self.is_calm and node.broker is not None and not node.is_disturbed
+
+    def _act(self, fault: str) -> None:
+        if self._can_happen:
             self._counts[fault] += 1
             self._scheduler.note("fault", fault)
             self._acts[fault]()
@@ -72,16 +103,37 @@ class Faults:
         node.clock_offset_ms = self._farthest_ms = max(self._farthest_ms, node.clock_offset_ms)
         node.files.is_full = False
         node.files.failing = None
+        node.files.dies_in = 0
         if node.broker is not None and node.is_disturbed:
             self._repair()
 
     def _power_cut(self) -> None:
-        self._node.power_cut()
-        self._start_later()
+        self._crash("power cut", self._node.power_cut)
 
     def _kill(self) -> None:
-        self._node.kill()
-        self._start_later()
+        self._crash("kill", self._node.kill)
+
+    def _crash(self, what: str, crash: Callable[[], None]) -> None:
+        """Now, between two steps of the node, or in one of its next calls of the disk."""
+        if self._random.random() < 0.4:
+            crash()
+            self._start_later()
+            return
+        self._node.on_death = partial(self._die, what, crash)
+        self._node.checkpoints_next = self._random.random() < 0.3  # perhaps before a record is durable
+        self._node.files.dies_in = 1 + self._some_calls()
+
+    def _die(self, what: str, crash: Callable[[], None]) -> None:
+        self._counts[f"{what} in a call"] += 1
+        self._scheduler.note(f"{what} in a call")
+        if self._node.is_disturbed:
+            self._repair()
+        else:
+            crash()
+            self._start_later()
+
+    def _some_calls(self) -> int:
+        return self._random.randrange(self._random.choice(_AWAY))
 
     def _stop(self) -> None:
         self._node.stop()
@@ -105,12 +157,17 @@ class Faults:
         node.clock_offset_ms = max(node.clock_offset_ms - back, self._farthest_ms - _DAY_MS // 2)
 
     def _disk_error(self) -> None:
-        """One call fails. A broker whose disk has failed is restarted, with the machine: what the system has
-        in memory and could not write is not to be believed."""
-        self._node.files.failing = self._random.choice(CALLS)
-        self._scheduler.later(
-            self._random.randrange(1_000, 300_000), self._end_of_disk_error, self._node.files
-        )
+        """One call fails. A broker whose disk has failed is restarted, with the machine if the system may
+        have dropped what it could not write: it is not to be believed."""
+        files = self._node.files
+        files.failing = self._random.choice(CALLS)
+        files.spared = self._some_calls() if files.failing in ("write", "sync") else 0
+        files.failing_in = self._random.choice(_FAILING_IN)
+        files.drops_unsynced = self._random.random() < 0.5
+        self._scheduler.later(self._long_us(), self._end_of_disk_error, files)
+
+    def _long_us(self) -> int:
+        return self._random.randrange(1_000, self._random.choice(_LONG_US))
 
     def _end_of_disk_error(self, files: object) -> None:
         node = self._node
@@ -122,25 +179,33 @@ class Faults:
             self._repair()
 
     def _full_disk(self) -> None:
-        self._node.files.is_full = True
-        self._scheduler.later(
-            self._random.randrange(1_000, 300_000), self._end_of_full_disk, self._node.files
-        )
+        files = self._node.files
+        files.is_full = True
+        files.block_bytes = self._random.choice(BLOCKS)
+        self._scheduler.later(self._long_us(), self._end_of_full_disk, files)
 
     def _end_of_full_disk(self, files: object) -> None:
         node = self._node
         if node.files is not files or node.broker is None:
             return
         node.files.is_full = False
-        if node.is_disturbed:
-            self._counts["full disk met"] += 1
+        if not node.is_disturbed:
+            return
+        self._counts["full disk met"] += 1
+        if node.is_fenced or self._random.random() < 0.3:
             self._repair()
+        else:  # there is room again, and the broker goes on
+            self._counts["full disk survived"] += 1
+            node.files.failures = 0
 
     def _repair(self) -> None:
-        if self._swarm.durability == "fsync":
-            self._node.power_cut()
+        node = self._node
+        is_kept = not node.files.drops_unsynced and self._random.random() < 0.7
+        if self._swarm.durability == "fsync" and not is_kept:
+            node.power_cut()
         else:
-            self._node.kill()
+            self._counts["killed after a disk error"] += 1
+            node.kill()
         self._start_later()
 
     def _compaction(self) -> None:

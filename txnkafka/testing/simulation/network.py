@@ -44,11 +44,12 @@ class Receiver(Protocol):
 class Request:
     """A request of a client. ``perform`` makes the call of the broker: it gets the broker, whom to give the
     answer, and the time of the broker's clock; it may return a function that withdraws the request.
-    ``patience_us`` is how long the client waits for the answer."""
+    ``patience_us`` is how long the client waits for the answer, ``delay_us`` by how much it sends this behind
+    the one before."""
 
     __slots__ = (
-        "answer", "api", "can_be_late", "connection", "is_answered", "is_over", "patience_us", "perform",
-        "sent_us",
+        "answer", "api", "can_be_late", "connection", "delay_us", "is_answered", "is_over", "patience_us",
+        "perform", "sent_us",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +64,7 @@ class Request:
         self.is_answered = False  # by the broker
         self.is_over = False  # for the client
         self.sent_us = 0
+        self.delay_us = 0
 
 
 class Connection:
@@ -99,6 +101,8 @@ class Network:
         if connection.is_broken:
             return
         latency = _LEAST_LATENCY_US + int(random.random() * swarm.latency_us)
+        if request.delay_us:
+            latency += max(0, connection.arrival_us - request.sent_us) + request.delay_us
         if not self.is_calm:
             chance = random.random()
             if chance < swarm.drop:
@@ -125,8 +129,13 @@ class Network:
         return self._random.randrange(1_000, self._swarm.longest_hold_us)
 
     def _arrive(self, request: Request) -> None:
-        if not request.connection.is_broken:
-            self.receive(request)
+        connection = request.connection
+        if connection.is_broken:
+            return
+        self.receive(request)
+        if not self.is_calm and self._random.random() < self._swarm.cut:
+            self._counts["connection cut"] += 1
+            self.reset(connection)
 
     def _arrive_late(self, request: Request) -> None:
         """On a connection of its own, whose answer is dropped."""
@@ -165,7 +174,7 @@ class Network:
             connection.client.answered(request, request.answer)
 
     def reset(self, connection: Connection) -> None:
-        """The broker refuses or ends a connection. The client may hear of it."""
+        """The broker or the network ends a connection. The client may hear of it."""
         if connection.is_broken:
             return
         connection.is_broken = True

@@ -6,17 +6,19 @@ asked is lost with it, unless the network holds it back.
 
 from __future__ import annotations
 
+from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.errors import KafkaError
-from txnkafka.testing.simulation.disk import SimulatedFiles, power_cut
+from txnkafka.testing.simulation.disk import Died, SimulatedFiles, power_cut
+from txnkafka.testing.simulation.flushing import Flushing
 
 if TYPE_CHECKING:
     from collections import Counter
+    from collections.abc import Callable
 
     from txnkafka.broker.broker_config import BrokerConfig
-    from txnkafka.broker.flush import Flush
     from txnkafka.env import Random
     from txnkafka.storage.work import Work
     from txnkafka.testing.simulation.network import Connection, Network, Request
@@ -32,8 +34,23 @@ _LONGEST_TIMER_US: Final = 60_000_000
 _MOST_CUTS: Final = 4  # of recoveries, one after the other
 
 
+def mortal(step: Callable[..., None]) -> Callable[..., None]:
+    """A step of the broker's process, which may die in a call of its disk."""
+
+    @wraps(step)
+    def stepped(node: SimulatedNode, *arguments: Any) -> None:
+        try:
+            step(node, *arguments)
+        except Died:
+            node.on_death()
+
+    return stepped
+
+
 class SimulatedNode:
-    """``broker`` is None while the node is down."""
+    """``broker`` is None while the node is down. ``on_death`` is called when its process has died in a call
+    of the disk; ``awaited`` is the kind of request before the next of which something is called;
+    it ``checkpoints_next`` behind the next flush."""
 
     def __init__(
         self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], config: BrokerConfig
@@ -41,6 +58,9 @@ class SimulatedNode:
         self.files = SimulatedFiles()
         self.broker: Broker | None = None
         self.network: Network
+        self.on_death: Callable[[], None]
+        self.awaited: tuple[str, Callable[[], None]] | None = None
+        self.checkpoints_next = False
         self.clock_offset_ms = 0
         self.generation = 0  # of brokers
         self._scheduler = scheduler
@@ -49,7 +69,7 @@ class SimulatedNode:
         self._counts = counts
         self._config = config
         self._connections: dict[Connection, None] = {}
-        self._flush: tuple[Flush, dict[Any, OSError] | None] | None = None  # under way; run, with this result
+        self._flush: Flushing | None = None  # under way
         self._work: tuple[Work, bool, Exception | None] | None = None  # under way; whether it was run
         self._has_turn = False
         self._timer_us = -1
@@ -65,10 +85,21 @@ class SimulatedNode:
         """Whether the disk has failed since this broker was opened, so that logs may be fenced."""
         return self.files.failures > 0
 
+    @property
+    def is_fenced(self) -> bool:
+        """Whether a log takes no appends until the next start."""
+        broker = self.broker
+        if broker is None:
+            return False
+        logs = (broker.metadata.log, *broker.logs.values())
+        return any(log.fenced is not None for log in logs)
+
     # Up and down
 
     def start(self) -> None:
         """Open the directory; the power may fail while that is under way."""
+        if self.broker is not None:  # it died in its clean stop, and was started already
+            return
         cuts = 0
         while True:
             files = self.files
@@ -118,6 +149,7 @@ class SimulatedNode:
         self._down()
         self._lose(self.files, is_power_cut=False)
 
+    @mortal
     def stop(self) -> None:
         """A clean stop, in its order: nothing new, everything under way to its end, the close."""
         broker = self.broker
@@ -130,7 +162,8 @@ class SimulatedNode:
         except (KafkaError, OSError):
             if not self.files.failures:
                 raise
-        self._lose(self.files, is_power_cut=False)
+        may_have_dropped = self.is_disturbed and self._swarm.durability == "fsync"  # see Faults
+        self._lose(self.files, is_power_cut=may_have_dropped)
 
     def finish(self) -> None:
         """Let what is under way come to its end, and then everything that follows from it."""
@@ -139,8 +172,7 @@ class SimulatedNode:
             return
         running, self._flush = self._flush, None
         if running is not None:
-            flush, failed = running
-            broker.finish_flush(flush, flush.run() if failed is None else failed, now_ms=self.now_ms())
+            broker.finish_flush(running.flush, running.sync_rest(), now_ms=self.now_ms())
         working, self._work = self._work, None
         if working is not None:
             work, was_run, error = working
@@ -167,9 +199,15 @@ class SimulatedNode:
 
     # Requests
 
+    @mortal
     def receive(self, request: Request) -> None:
         """A request has arrived."""
-        broker, connection, api = self.broker, request.connection, request.api
+        connection, api = request.connection, request.api
+        is_awaited = self.awaited is not None and self.awaited[0] == api
+        if self.awaited is not None and is_awaited:
+            (_, call), self.awaited = self.awaited, None
+            call()
+        broker = self.broker
         self._scheduler.note("request", connection.client.name, api, broker is not None)
         if broker is None:
             self.network.reset(connection)
@@ -187,6 +225,9 @@ class SimulatedNode:
             connection.withdrawals.append(withdraw)
         if not self._has_turn:
             self.wake()
+        if is_awaited and self._random.random() < 0.4:  # a client that asks again meets what follows
+            self._counts["connection cut"] += 1
+            self.network.reset(connection)
 
     def closed(self, connection: Connection) -> None:
         """A client has closed its connection."""
@@ -200,6 +241,7 @@ class SimulatedNode:
             self._has_turn = True
             self._scheduler.later(_TURN_US, self._turn, self.generation)
 
+    @mortal
     def _turn(self, generation: int) -> None:
         broker = self.broker
         if broker is None or generation != self.generation:
@@ -209,9 +251,9 @@ class SimulatedNode:
         is_new = now_ms != self._advanced_ms
         if is_new:  # the broker's time is in milliseconds: in between nothing new is due
             self._advanced_ms, self._deadline_ms = now_ms, broker.advance(now_ms)
-        flush = broker.begin_flush()
+        flush = broker.begin_flush() if broker.is_flush_awaited else None
         if flush is not None:
-            self._flush = flush, None
+            self._flush = Flushing(flush, self._random)
             self._scheduler.later(self._disk_us(), self._run_flush, generation)
         work = broker.begin_work()
         if work is not None:
@@ -236,30 +278,43 @@ class SimulatedNode:
     def _disk_us(self) -> int:
         return 1 + int(self._random.random() * self._swarm.sync_us)
 
+    @mortal
     def _run_flush(self, generation: int) -> None:
-        """In the executor: the sync has its effect now, and the broker hears of it later."""
-        if generation == self.generation and self._flush is not None:
-            flush = self._flush[0]
-            self._flush = flush, flush.run()
+        """In the executor: some logs are synced now, others later, and then the broker hears of it."""
+        running = self._flush
+        if generation != self.generation or running is None:
+            return
+        running.sync_some()
+        if running.is_synced:
             self._scheduler.event(_TURN_US, self._flushed, generation)
+        else:
+            self._counts["flush in several steps"] += 1
+            self._scheduler.later(self._disk_us(), self._run_flush, generation)
 
+    @mortal
     def _flushed(self, generation: int) -> None:
         broker, running = self.broker, self._flush
         if broker is None or running is None or generation != self.generation:
             return
         self._flush = None
         self.files.settled = len(self.files.journal)
-        flush, failed = running
-        self._scheduler.note("flushed", len(flush.logs), len(failed or ()))
-        broker.finish_flush(flush, failed or {}, now_ms=self.now_ms())
+        flush, failed = running.flush, running.failed
+        self._scheduler.note("flushed", len(flush.logs), len(failed))
+        broker.finish_flush(flush, failed, now_ms=self.now_ms())
+        if self.checkpoints_next or self._random.random() < self._swarm.checkpoint:
+            self.checkpoints_next = False
+            self._counts["recovery points written"] += 1
+            broker.jobs.add(lambda: broker.data.checkpoints.work(broker.logs), lambda _: None)
         self._turn(generation)
 
+    @mortal
     def _run_work(self, generation: int) -> None:
         if generation == self.generation and self._work is not None:
             work = self._work[0]
             self._work = work, True, error_of(work)
             self._scheduler.event(_TURN_US, self._worked, generation)
 
+    @mortal
     def _worked(self, generation: int) -> None:
         broker, running = self.broker, self._work
         if broker is None or running is None or generation != self.generation:

@@ -3,6 +3,7 @@ decided."""
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from txnkafka.broker.requests import ProduceRequest, ProduceResult
@@ -44,6 +45,7 @@ class Producer(Client):
     transactional_id: str | None = None
     version = 13  # of Produce
     can_be_late = True  # a copy of a request may arrive after the next ones
+    is_upgraded = False  # in the epoch under way, which requests of version 1 have, too
 
     def __init__(self, world: World, name: str, random: Random, topics: Sequence[Topic]) -> None:
         self.producer_id = self.producer_epoch = -1
@@ -89,13 +91,15 @@ class Producer(Client):
         """Send batches, those of one partition in their order, until each is acknowledged or refused. Returns
         the first error that is to be reacted to, or NONE."""
         left = list(outgoing)
+        backoff = 1_000  # at first, as a client has it that finds its connection cut
         for _ in range(MOST_ATTEMPTS):
             requests, sent = self._requests(left)
             answers = yield requests
             left, failure = self._judge(sent, answers, requests)
             if failure != ErrorCode.NONE or not left or self.gives_up(left, requests):
                 return failure
-            yield self.random.randrange(BACKOFF_US // 2, BACKOFF_US * 2)
+            yield self.random.randrange(backoff // 2, backoff * 2)
+            backoff = BACKOFF_US
         self.world.gave_up += 1
         return ErrorCode.REQUEST_TIMED_OUT
 
@@ -104,7 +108,15 @@ class Producer(Client):
         return False
 
     def _requests(self, left: list[Outgoing]) -> tuple[list[Request], list[list[Outgoing]]]:
-        """Requests with one batch at most of each partition, in the order of the batches."""
+        """Requests with one batch at most of each partition, in the order of the batches; or one of each,
+        while the coordinator's records about those before are written."""
+        random, requests = self.random, list[Request]()
+        if len(left) > 1 and random.random() < 0.3:
+            one_by_one = self._mixed(left)
+            requests = [self._request([batch]) for batch in one_by_one]
+            for request in requests[1:]:
+                request.delay_us = 1 + int(random.random() * self.world.swarm.sync_us)
+            return requests, [[batch] for batch in one_by_one]
         groups: list[list[Outgoing]] = []
         depth: dict[TopicPartition, int] = {}
         for batch in left:
@@ -114,6 +126,15 @@ class Producer(Client):
                 groups.append([])
             groups[at].append(batch)
         return [self._request(group) for group in groups], groups
+
+    def _mixed(self, left: list[Outgoing]) -> list[Outgoing]:
+        """In any order of partitions; the batches of each stay in theirs."""
+        order = [batch.partition for batch in left]
+        self.random.shuffle(order)
+        queues = {partition: deque[Outgoing]() for partition in order}
+        for batch in left:
+            queues[batch.partition].append(batch)
+        return [queues[partition].popleft() for partition in order]
 
     def _request(self, group: list[Outgoing]) -> Request:
         wanted = {batch.partition: batch.content for batch in group}
@@ -153,7 +174,8 @@ class Producer(Client):
         """A batch that was sent in order is refused as if it was not. In transaction version 2 a late request
         cannot be the reason: it has another epoch, and sequence 0 is the first in each."""
         is_kept = batch.partition.topic in self._kept and not self.world.swarm.forgets_producers
-        if is_kept and self.version >= IMPLICIT_ADD and self.transactional_id is not None:
+        has_own_epoch = self.version >= IMPLICIT_ADD and not self.is_upgraded
+        if is_kept and has_own_epoch and self.transactional_id is not None:
             self.world.complaints.append(f"out-of-order: {self.name} sent it in order: {result.message}")
 
     def _acknowledge(self, batch: Outgoing, base_offset: int, request: Request) -> None:

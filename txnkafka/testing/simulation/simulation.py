@@ -81,7 +81,7 @@ class Simulation:
         self.node = SimulatedNode(self.scheduler, self._derived(), swarm, self.counts, broker_config(swarm))
         self.node.network, self.network.receive = self.network, self.node.receive
         self.world = World(self.scheduler, self.network, self.history, swarm, self.counts)
-        self.world.now_ms = self.node.now_ms
+        self.world.now_ms, self.world.is_alone = self.node.now_ms, self._is_alone
         self.faults = Faults(self.scheduler, self._derived(), swarm, self.counts, self.node)
         self.faults.second_instance = self._second_instance
         self.faults.delete_topic = self._delete_topic
@@ -132,10 +132,22 @@ class Simulation:
     def _transactional(self, transactional_id: str, name: str) -> TransactionalProducer:
         # All processes of an id are of one version: as in Kafka, a late abort of version 2 may be taken for a
         # repeated one of the version 1 client that has replaced it.
-        is_version_1 = transactional_id in self._version_1
+        is_version_1 = transactional_id in self._version_1 and all(
+            each.is_version_1 or each.is_over for each in self._processes(transactional_id)
+        )
         return TransactionalProducer(
             self.world, name, self._derived(), self._written, transactional_id, is_version_1=is_version_1
         )
+
+    def _processes(self, transactional_id: str) -> list[TransactionalProducer]:
+        return [
+            each for each in self.producers
+            if isinstance(each, TransactionalProducer) and each.transactional_id == transactional_id
+        ]  # fmt: skip
+
+    def _is_alone(self, producer: TransactionalProducer) -> bool:
+        others = self._processes(producer.transactional_id)
+        return all(each is producer or each.is_over for each in others)
 
     def _add(self, client: Client) -> None:
         if isinstance(client, Consumer):

@@ -6,7 +6,7 @@ Source: Groce et al., "Swarm testing".
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ FAULTS: Final = (
 """What happens to the broker as a whole, one at a time. The network's faults are rates."""
 
 
+_NOT_IN_PAGE_CACHE: Final = ("power cut", "disk error")
+_DENSE: Final = 0.4  # of the seeds
+_OF_THE_DISK: Final = ("power cut", "kill", "disk error", "full disk")
 _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 
 
@@ -37,13 +40,15 @@ class Swarm:
     """Rates are probabilities of one message; times in microseconds where the name says so;
     ``fault_every`` so many events; ``purge`` how often a producer of version 1 gives batches up that have no
     answer, and their sequences to the next ones; ``commit_at_once`` how often one of version 2 commits as one
-    that is in the process of the broker."""
+    that is in the process of the broker; ``upgrade`` how often one of version 1 goes on with version 2 before
+    a transaction; ``checkpoint`` how often the recovery points are written behind a flush."""
 
     faults: tuple[str, ...]
     drop: float
     hold: float
     duplicate: float
     lose_answer: float
+    cut: float
     cut_recovery: float
     latency_us: int
     longest_hold_us: int
@@ -72,6 +77,8 @@ class Swarm:
     assignment_interval_ms: int
     purge: float
     commit_at_once: float
+    upgrade: float
+    checkpoint: float
 
     @property
     def has_groups(self) -> bool:
@@ -81,10 +88,33 @@ class Swarm:
     @classmethod
     def draw(cls, random: Random) -> Swarm:
         """What the seed of ``random`` lets happen."""
+        swarm = cls._draw(random)
+        return swarm._of_transactions(random) if random.random() < _DENSE else swarm
+
+    def _of_transactions(self, random: Random) -> Swarm:
+        """Transactions, and faults of the disk again and again; groups would take nine of ten events."""
+        faults = tuple(fault for fault in _OF_THE_DISK if random.random() < 0.6)
+        if self.durability == "page_cache":
+            faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
+        return replace(
+            self,
+            faults=faults,
+            cut=random.choice((0.0, 0.02, 0.1)),
+            sync_us=random.choice((500, 5_000)),
+            fault_every=random.choice((30, 100)),
+            think_us=500,
+            plain_producers=0,
+            copiers=0,
+            group_consumers=0,
+            offset_keepers=0,
+        )
+
+    @classmethod
+    def _draw(cls, random: Random) -> Swarm:
         faults = tuple(fault for fault in FAULTS if random.random() < 0.5)
         durability = "page_cache" if random.random() < 0.15 else "fsync"
         if durability == "page_cache":  # which promises nothing when the machine stops
-            faults = tuple(fault for fault in faults if fault not in ("power cut", "disk error"))
+            faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
 
         def rate(most: float) -> float:
             return random.random() ** 2 * most if random.random() < 0.6 else 0.0
@@ -95,11 +125,12 @@ class Swarm:
             hold=rate(0.04),
             duplicate=rate(0.10),
             lose_answer=rate(0.04),
+            cut=rate(0.04),
             cut_recovery=rate(0.6),
             latency_us=random.choice((100, 400, 2_000)),
             longest_hold_us=random.choice((20_000, 200_000, 2_000_000)),
-            sync_us=random.choice((50, 500, 5_000)),
-            fault_every=random.choice((80, 300, 1_000, 3_000)),
+            sync_us=random.choice((50, 500, 5_000, 5_000)),
+            fault_every=random.choice((60, 150, 500, 2_000)),
             think_us=random.choice((500, 5_000, 20_000)),
             producers=random.randrange(1, 5),
             plain_producers=random.randrange(3),
@@ -122,5 +153,7 @@ class Swarm:
             reader_protocols=random.choice(_PROTOCOLS),
             assignment_interval_ms=random.choice((0, 50, 1_000)),
             purge=random.choice((0.0, 0.0, 0.5)),
-            commit_at_once=random.choice((0.0, 0.0, 0.3)),
+            commit_at_once=random.choice((0.0, 0.1, 0.6)),
+            upgrade=random.choice((0.0, 0.05, 0.3)),
+            checkpoint=random.choice((0.0, 0.0, 0.02, 0.2)),
         )

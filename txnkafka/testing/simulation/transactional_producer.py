@@ -70,8 +70,9 @@ class TransactionalProducer(Producer):
         while not (self.is_replaced or self.world.is_ending):
             self.name = f"{self._process}.{self._starts}"
             self._starts += 1
+            self._downgrade()
             error = yield from self._init(-1, -1)
-            while error == ErrorCode.NONE and not self.world.is_ending:
+            while error == ErrorCode.NONE and not (self.world.is_ending or self._is_deployed_again()):
                 yield self.think()
                 error = yield from self._transaction()
             self.world.counts[f"process ended: {error.name}"] += 1
@@ -124,14 +125,36 @@ class TransactionalProducer(Producer):
         self.world.known_producers.add(answer.producer_id)
         self.start_sequence = self.world.swarm.start_sequence if is_new and self.is_version_1 else 0
         self.producer_id, self.producer_epoch = answer.producer_id, answer.producer_epoch
+        self.is_upgraded = False
         self.world.last_epochs[self.transactional_id] = self.producer_epoch
         self.sequences.clear()
+
+    def _upgrade(self) -> None:
+        """Go on with version 2, in the same epoch, as clients do when the broker says that it has it."""
+        if not self.is_replaced:
+            self.is_version_1, self.version, self.start_sequence = False, 13, 0
+            self.is_upgraded = True
+            self.world.upgraded.add(self.transactional_id)
+            self.world.counts["producer upgraded"] += 1
+
+    def _is_deployed_again(self) -> bool:
+        """Whether a process that has gone on with version 2 makes room for one of version 1, with which it
+        begins anew."""
+        has_gone_on = not self.is_version_1 and self.transactional_id in self.world.upgraded
+        return has_gone_on and self.random.random() < self.world.swarm.upgrade
+
+    def _downgrade(self) -> None:
+        """The process that begins is of version 1 again; none of version 2 is there that has more to say."""
+        if self.transactional_id in self.world.upgraded and self.world.is_alone(self):
+            self.is_version_1, self.version = True, 11
 
     # One transaction
 
     def _transaction(self) -> Steps:
         """Returns NONE when the process can go on."""
         world, random = self.world, self.random
+        if self.is_version_1 and not self._purge and random.random() < world.swarm.upgrade:
+            self._upgrade()
         transaction = world.history.begin(
             self.name, self.transactional_id, self.producer_id, self.producer_epoch
         )
@@ -243,8 +266,12 @@ class TransactionalProducer(Producer):
             transaction.polls += [number for _, number in visible(answer[0])[0]]
 
     def _send_and_commit(self, transaction: Transaction) -> Steps:
-        """Send some batches and EndTxn in one call, as a process does that the broker is in. A process that
-        does not hear what has become of it ends."""
+        """Send some batches and EndTxn in one call, as a process does that the broker is in, perhaps behind
+        others. A process that does not hear what has become of it ends."""
+        if self.random.random() < 0.5:
+            error = yield from self._send(transaction)
+            if error != ErrorCode.NONE:
+                return error if error in FATAL else (yield from self._end(transaction, False, had_error=True))
         outgoing = [self.batch(partition, transaction.number) for partition in self.some_partitions()]
         self._is_begun = True
         batches = {batch.partition: batch.content for batch in outgoing}
@@ -294,8 +321,9 @@ class TransactionalProducer(Producer):
         if is_commit:
             self._note_commit(transaction)
         # A client of version 1 cannot tell a late EndTxn from one of its next transaction, nor can the
-        # broker.
-        asked = self.ask("EndTxn", perform, can_be_late=not self.is_version_1)
+        # broker; one of version 2 may be taken for its own.
+        can_be_late = not self.is_version_1 and self.transactional_id not in world.upgraded
+        asked = self.ask("EndTxn", perform, can_be_late=can_be_late)
         answer, is_uncertain = yield from asked
         if answer is None:
             transaction.ended_us = world.scheduler.now_us
