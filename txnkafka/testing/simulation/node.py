@@ -49,8 +49,8 @@ def mortal(step: Callable[..., None]) -> Callable[..., None]:
 
 class SimulatedNode:
     """``broker`` is None while the node is down. ``on_death`` is called when its process has died in a call
-    of the disk; ``awaited`` is the kind of request before the next of which something is called;
-    it ``checkpoints_next`` behind the next flush."""
+    of the disk. ``awaited`` is a kind of request, and what is called when the next one of that kind comes.
+    With ``checkpoints_next``, the recovery points are written when the next flush is over."""
 
     def __init__(
         self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], config: BrokerConfig
