@@ -14,12 +14,12 @@ SLOW_DISK = {"sync_us": 5_000, "think_us": 500, "fault_every": 60}
 LATE = {"hold": 0.01, "duplicate": 0.05, "longest_hold_us": 200_000}
 FOUND: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
     "page cache": (
-        (4, 7),
+        (3, 4),
         {"faults": ("clock back",), "durability": "page_cache", "segment_bytes": 700, "think_us": 500},
     ),
     "deleted topic": ((1, 3), {"faults": ("topic deletion",), **SLOW_DISK}),
     "clock put back": (
-        (1, 2), {"faults": ("clock back",), "fault_every": 60, "think_us": 60_000, "producers": 1},
+        (4, 5), {"faults": ("clock back",), "fault_every": 60, "think_us": 60_000, "producers": 1},
     ),
     "crash in a crash": (
         (12, 17), {"faults": ("power cut",), "cut_recovery": 0.5, "segment_bytes": 700, **SLOW_DISK, **LATE},
