@@ -42,8 +42,8 @@ def test_findings_are_shown_with_what_repeats_them(monkeypatch: pytest.MonkeyPat
     assert "G1a: it was aborted" in output
     assert "1 fault kill" in output
     assert "to repeat it: txnkafka simulate --seed 6 --events 500000" in output
-    assert "never happened: power cut" in output
-    assert "never happened: kill" not in output
+    assert "never happened: power cut" in output.splitlines()
+    assert "never happened: kill" not in output.splitlines()
     assert output.splitlines()[-1] == "1500000 events of 3 seeds, 1 with findings"
     monkeypatch.setattr(ledger, "COMPLETE_EVENTS", 2_000_000)
     assert "never happened" not in simulated("--seed", "5", "--seeds", "3", "--events", "500000")[1]
