@@ -66,8 +66,9 @@ class Groups:
             partition_count=config.offsets_topic_num_partitions,
         )
         self._load(now_ms)
-        if not broker.data.was_clean:  # a topic may be durably removed, and the tombstones of its offsets not
-            self.coordinator.delete_removed(broker.image.removed_topic_ids, broker.image.topics, now_ms)
+        removed = broker.image.removed_topic_ids
+        if removed and not broker.data.was_clean:  # the tombstones of their offsets may not have been durable
+            self.coordinator.delete_removed(removed, broker.image.topics, now_ms)
 
     def configure(self) -> None:
         """The settings of the broker have changed."""

@@ -6,7 +6,6 @@ Source: ``LocalLog``.
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 from typing import TYPE_CHECKING, NoReturn
 
@@ -14,6 +13,7 @@ from txnkafka.errors import KafkaStorageError
 from txnkafka.storage.log.flush_state import FlushState
 from txnkafka.storage.log.log_segment import LogSegment
 from txnkafka.storage.log.log_segments import LogSegments
+from txnkafka.storage.log.passing_errors import DISK_FULL, NO_DESCRIPTOR
 from txnkafka.storage.log.segment_deletion import DeletedFiles, SegmentDeletion
 from txnkafka.storage.log.segment_files import UNNAMED, SegmentFiles
 from txnkafka.storage.work import perform
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["LocalLog"]
 
 LOG = logging.getLogger("txnkafka.storage")
-_DISK_FULL = frozenset((errno.ENOSPC, errno.EDQUOT))
-_NO_DESCRIPTOR = frozenset((errno.EMFILE, errno.ENFILE))
 
 
 class LocalLog:
@@ -97,7 +95,7 @@ class LocalLog:
         self._fence.check()
         name, size = self._fence.topic_partition, self.segments.active.size
         fault = f"the disk of {self.directory} is full"
-        if error.errno in _NO_DESCRIPTOR:
+        if error.errno in NO_DESCRIPTOR:
             fault = f"the files of {self.directory} cannot be used, {error.strerror}: raise ulimit -n"
         text = f"{fault}: nothing was appended to {name}"
         if size != self._refused_at:
@@ -106,13 +104,13 @@ class LocalLog:
         raise KafkaStorageError(text) from error
 
     def _is_usable_after(self, error: OSError) -> bool:
-        has_no_descriptor = error.errno in _NO_DESCRIPTOR
-        if error.errno not in _DISK_FULL and not has_no_descriptor:
+        has_no_descriptor = error.errno in NO_DESCRIPTOR
+        if error.errno not in DISK_FULL and not has_no_descriptor:
             return False
         try:
             self.segments.active.trim()
         except OSError as again:  # without a descriptor for the log, no byte was written
-            return has_no_descriptor and again.errno in _NO_DESCRIPTOR
+            return has_no_descriptor and again.errno in NO_DESCRIPTOR
         return True
 
     def deletion(self, count: int, remove_at_ms: int) -> SegmentDeletion:

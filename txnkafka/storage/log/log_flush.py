@@ -5,11 +5,11 @@ Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 
 from __future__ import annotations
 
-import errno
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.env import replace_file
+from txnkafka.storage.log.passing_errors import DISK_FULL, NO_DESCRIPTOR
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFile, DataFiles
 
 __all__ = ["LogFlush", "sync_file"]
-
-_NO_ROOM: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE))
 
 
 class LogFlush(NamedTuple):
@@ -39,7 +37,7 @@ class LogFlush(NamedTuple):
             try:
                 replace_file(files, path, self.contents[path])
             except OSError as error:
-                if not self.contents_may_wait or error.errno not in _NO_ROOM:
+                if not self.contents_may_wait or error.errno not in DISK_FULL | NO_DESCRIPTOR:
                     raise
             else:
                 del self.contents[path]

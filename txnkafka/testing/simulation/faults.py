@@ -22,7 +22,7 @@ __all__ = ["Faults"]
 
 _DAY_MS = 86_400_000
 _AT_A_REQUEST: Final = ("power cut", "kill", "disk error", "full disk")
-_OFTEN: Final = {"power cut": 2, "kill": 2, "disk error": 4, "full disk": 2}  # as the others
+_OFTEN: Final = {"power cut": 2, "kill": 2, "disk error": 4, "full disk": 2}  # times as often as the others
 _REQUESTS: Final = (
     "AddPartitionsToTxn",
     "EndTxn",

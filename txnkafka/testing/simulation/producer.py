@@ -172,9 +172,11 @@ class Producer(Client):
 
     def complain(self, batch: Outgoing, result: ProduceResult) -> None:
         """A batch that was sent in order is refused as if it was not. In transaction version 2 a late request
-        cannot be the reason: it has another epoch, and sequence 0 is the first in each."""
+        cannot be the reason: it has another epoch, and sequence 0 is the first in each; but in the epoch in
+        which the producer has gone on from version 1, one of version 1 may."""
         is_kept = batch.partition.topic in self._kept and not self.world.swarm.forgets_producers
-        has_own_epoch = self.version >= IMPLICIT_ADD and not self.is_upgraded
+        may_be_late = self.is_upgraded and self.world.swarm.has_late_requests
+        has_own_epoch = self.version >= IMPLICIT_ADD and not may_be_late
         if is_kept and has_own_epoch and self.transactional_id is not None:
             self.world.complaints.append(f"out-of-order: {self.name} sent it in order: {result.message}")
 

@@ -81,6 +81,11 @@ class Swarm:
     checkpoint: float
 
     @property
+    def has_late_requests(self) -> bool:
+        """Whether a request may arrive behind the answer to a copy of it."""
+        return self.hold + self.duplicate > 0
+
+    @property
     def has_groups(self) -> bool:
         """Whether there is anybody who asks the group coordinator."""
         return self.copiers + self.group_consumers + self.offset_keepers > 0
