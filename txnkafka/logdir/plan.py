@@ -13,6 +13,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.read_committed import HiddenRange
+from txnkafka.errors import CorruptRecordError
 
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
@@ -52,6 +53,10 @@ class DamagedBatch(NamedTuple):
         who read the second one, so that one of two consecutive plans has it."""
         last = max(self.offset, self.next_offset - 1)
         return start_offset <= last and self.offset < end_offset
+
+    def error(self) -> CorruptRecordError:
+        """Return the error of who meets it."""
+        return CorruptRecordError(self.reason, position=self.position, offset=self.offset)
 
 
 class SegmentMap(NamedTuple):

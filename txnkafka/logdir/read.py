@@ -126,7 +126,6 @@ class _Walk:
         return SelectedBatches(read, index, selection, self._next_offset, end_offset, self._segment.guard)
 
     def _damaged(self, damaged: DamagedBatch) -> None:
-        error = CorruptRecordError(damaged.reason, position=damaged.position, offset=damaged.offset)
         if self._on_corrupt is None:
-            raise error
-        self._on_corrupt(error)
+            raise damaged.error()
+        self._on_corrupt(damaged.error())

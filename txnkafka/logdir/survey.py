@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange, TransactionScan
 from txnkafka.logdir.finding import Finding
+from txnkafka.logdir.header_damage import header_damage
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass, segment_containing
 from txnkafka.logdir.header_point import HeaderPoint, PassMark, resumed_scan, segment_of
-from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
+from txnkafka.logdir.plan import HiddenRange, ReadUnit, SegmentMap, cuts_of, read_units
 from txnkafka.model import TopicPartition
 from txnkafka.shown import counted, offset_range
 from txnkafka.storage.formats import AbortedTxn, iter_txn_index
@@ -104,7 +105,7 @@ def survey(
         if headers.hole:
             result.findings.append(_hole(headers))
         cuts = cuts_of(headers.index, headers.next_offset, unit_bytes, headers.misplaced)
-        part = SegmentMap(headers.segment.path, cuts, headers.limit, _damage(headers))
+        part = SegmentMap(headers.segment.path, cuts, headers.limit, header_damage(headers))
         if result.segments and result.segments[-1].path == part.path:
             result.segments[-1] = result.segments[-1].joined(part)
         else:
@@ -160,21 +161,6 @@ def _with_beginnings(ended: list[TransactionRange], named: Iterable[AbortedTxn])
 
 def _waiting(scan: TransactionScan, end_offset: int) -> bool:
     return any(txn.first_offset < end_offset for txn in scan.open_transactions())
-
-
-def _damage(headers: SegmentHeaders) -> list[DamagedBatch]:
-    index = headers.index
-    reason = "the batch's offsets do not fit between those of its neighbours: they are damaged"
-    found = [
-        DamagedBatch(index.position[i], index.size[i], headers.end_before(i), headers.begin_after(i), reason)
-        for i in headers.misplaced
-    ]
-    if index.stop != "end":
-        # The last segment was limited to whole batches before, so this segment is not the last.
-        reason = f"the segment is damaged from here on: {index.stop_reason}"
-        end = headers.end_before(len(index))
-        found.append(DamagedBatch(index.end_position, 0, end, headers.limit, reason))
-    return found
 
 
 def _txn_index(segment: SegmentReader) -> Iterator[AbortedTxn]:

@@ -8,10 +8,12 @@ Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.read_committed import BOUNDED, TransactionScan
 from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir.header_damage import damage_at_end, misplaced_batch
 from txnkafka.logdir.header_pass import SegmentHeaders, header_pass
 from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
@@ -42,16 +44,14 @@ def offset_for_timestamp(
     """Return the first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is
     none.
 
-    A damaged batch that might contain it raises CorruptRecordError, or is skipped when ``on_corrupt`` takes
-    the error.
+    Damage that might contain it raises CorruptRecordError, or is passed over when ``on_corrupt`` takes the
+    error.
     """
+    limits = log_start_offset, end_offset
     for headers in header_pass(segments, 0, TransactionScan()):
-        index = headers.index
-        for i, max_timestamp in enumerate(index.max_timestamp):
-            if max_timestamp < timestamp or index.last_offset[i] < log_start_offset or i in headers.misplaced:
-                continue
+        for i in _candidates(headers, timestamp, log_start_offset):
             try:
-                found = _in_batch(headers, i, timestamp, log_start_offset)
+                found = _found(headers, i, timestamp, limits)
             except CorruptRecordError as error:
                 error.locate(file=headers.segment.path)
                 if on_corrupt is None:
@@ -60,6 +60,36 @@ def offset_for_timestamp(
                 continue
             if found is not None:
                 return found if found.offset < end_offset else None
+    return None
+
+
+def _candidates(headers: SegmentHeaders, timestamp: int, log_start_offset: int) -> Iterator[int]:
+    """Yield the numbers of the batches that might contain a record at or after ``timestamp``, and the number
+    behind the last one where the segment cannot be read on from there."""
+    index, misplaced = headers.index, set(headers.misplaced)
+    for i, max_timestamp in enumerate(index.max_timestamp):
+        if i in misplaced:
+            # its CRC covers the largest timestamp, not the base offset
+            if max_timestamp >= timestamp or not headers.segment.is_intact(index, i):
+                yield i
+        elif max_timestamp >= timestamp and index.last_offset[i] >= log_start_offset:
+            yield i
+    if damage_at_end(headers) is not None:
+        yield len(index)
+
+
+def _found(
+    headers: SegmentHeaders, i: int, timestamp: int, limits: tuple[int, int]
+) -> OffsetAndTimestamp | None:
+    """Return the first record of a candidate at or after ``timestamp``. Raises CorruptRecordError for damage
+    that concerns who reads from the first of ``limits`` to the second."""
+    damaged = damage_at_end(headers) if i == len(headers.index) else None
+    if i in headers.misplaced:
+        damaged = misplaced_batch(headers, i)
+    if damaged is None:
+        return _in_batch(headers, i, timestamp, limits[0])
+    if damaged.concerns(*limits):
+        raise damaged.error()
     return None
 
 

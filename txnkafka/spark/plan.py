@@ -147,14 +147,20 @@ def task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
 
 def _by_records(unit: ReadUnit, max_records: int) -> Iterator[ReadUnit]:
     """Divide a unit into pieces of at most ``max_records`` offsets. They share its bytes; each decodes its
-    own batches."""
-    for start in range(unit.start_offset, max(unit.end_offset, unit.start_offset + 1), max_records):
-        end = min(start + max_records, unit.end_offset)
+    own batches. The piece in which the offsets of a damaged batch begin, or the nearest one, reports it."""
+    first, end = unit.start_offset, unit.end_offset
+    if unit.start_position == unit.end_position or end - first <= max_records:
+        yield unit
+        return
+    for start in range(first, end, max_records):
+        stop = min(start + max_records, end)
         damage = tuple(
-            damaged._replace(wanted=damaged.wanted and damaged.offset < end and start < damaged.next_offset)
+            damaged._replace(
+                wanted=damaged.wanted and start <= max(first, min(damaged.offset, end - 1)) < stop
+            )
             for damaged in unit.damage
         )
-        yield unit._replace(start_offset=start, end_offset=end, damage=damage)
+        yield unit._replace(start_offset=start, end_offset=stop, damage=damage)
 
 
 def _units(plans: Iterable[PartitionPlan]) -> Iterator[ReadTask]:

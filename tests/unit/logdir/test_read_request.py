@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir import PartitionView, ReadRequest
+from txnkafka.logdir import LogDir, PartitionView, ReadRequest
 from txnkafka.model import IsolationLevel
 
 MAX_TIMESTAMP = 35  # where the largest timestamp begins in a batch
@@ -103,6 +103,46 @@ def test_damage_in_the_search_for_a_start(tmp_path: Path) -> None:
     assert view.located(skipping) == ReadRequest(start_offset=2, on_corrupt=met.append)
     assert offsets(view, skipping) == [4, 5, 6, 7]
     assert [error.offset for error in met] == [2]  # once, by the reading
+
+
+BASE_OFFSET, LENGTH = 3, 8
+
+
+@pytest.mark.parametrize("place", [BASE_OFFSET, LENGTH])
+def test_a_search_for_a_start_does_not_pass_over_damaged_headers(tmp_path: Path, place: int) -> None:
+    """Offsets 0 to 7 with the times 1000 to 1007; the batch with 2 and 3 has a damaged header, and behind a
+    damaged length nothing of its segment can be read."""
+    damaged = bytearray(batch(2))
+    damaged[place] ^= 0x40
+    view = partition(tmp_path, {0: [batch(0), bytes(damaged), batch(4)], 6: [batch(6)]})
+    for time in range(1002, 1008):
+        if place == BASE_OFFSET and time > 1003:  # its CRC is right: it has no such record
+            assert view.offset_for_timestamp(time) == (time - 1000, time, None)
+            continue
+        with pytest.raises(CorruptRecordError, match="damaged") as caught:
+            offsets(view, ReadRequest(start_time=time))
+        assert caught.value.offset == 2
+        assert caught.value.file.endswith("/00000000000000000000.log")
+        met: list[CorruptRecordError] = []
+        readable = [4, 5, 6, 7] if place == BASE_OFFSET else [6, 7]
+        assert offsets(view, ReadRequest(start_time=time, on_corrupt=met.append)) == readable
+        assert [error.offset for error in met] == [2]  # once, by the reading
+    assert offsets(view, ReadRequest(start_time=1001, end_time=1002, on_corrupt="skip")) == [1]
+    found = view.offset_for_timestamp(1002, on_corrupt="skip")
+    assert found is not None
+    assert found.offset == readable[0]
+
+
+def test_damage_outside_of_what_is_searched_is_passed_over(tmp_path: Path) -> None:
+    damaged = bytearray(batch(2))
+    damaged[LENGTH] ^= 0x40
+    segments = {0: [batch(0), bytes(damaged)], 4: [batch(4)], 6: [batch(6)]}
+    view = partition(tmp_path, segments)
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 4\n")
+    trimmed = LogDir(str(tmp_path)).partition("t", 0)
+    with pytest.raises(CorruptRecordError):
+        view.offset_for_timestamp(1005)
+    assert trimmed.offset_for_timestamp(1005) == (5, 1005, None)
 
 
 def test_damage_in_the_search_for_an_end(tmp_path: Path) -> None:

@@ -135,6 +135,27 @@ def test_damage_that_planning_sees_is_never_dropped_by_a_timestamp(tmp_path: Pat
     assert found(root, 1, "offset < 4 and timestamp >= 5")[0] == [0, 1, 2]
 
 
+@pytest.mark.parametrize("place", [BASE_OFFSET, MAGIC])
+@pytest.mark.parametrize("number", range(4))
+def test_a_limit_of_records_loses_no_damage_and_reports_it_once(
+    tmp_path: Path, number: int, place: int
+) -> None:
+    root = log(tmp_path, **{f"b{number}": flipped(number, place)})
+    everything, _ = found(root, 1 << 20, "offset >= 0", fail_on_data_loss=False)
+    for size in (1, 1 << 20):
+        for most in (1, 2, 3, 5, 12):
+            with pytest.raises(CorruptRecordError):
+                found(root, size, "offset >= 0", max_records_per_partition=most)
+            options: dict[str, Any] = {"max_records_per_partition": most, "fail_on_data_loss": False}
+            assert found(root, size, "offset >= 0", **options)[0] == everything
+            tasks = plan_tasks([root], read_options(max_bytes_per_partition=size, **options))
+            units = [unit for task in tasks for unit in task.units]
+            planned = place == BASE_OFFSET  # the other is found when it is decoded
+            assert sum(damaged.wanted for unit in units for damaged in unit.damage) == planned
+            assert all(unit.start_offset < unit.end_offset or unit.damage for unit in units)
+            assert len(units) <= len(EVERY) + 1
+
+
 def _tree(where: str) -> tuple[str, str, int]:
     column, operator, value = where.split()
     return operator, column, int(value)
