@@ -16,6 +16,7 @@ from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["PartitionFiles", "list_partition"]
 
+MAX_LISTINGS = 100
 SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
 
 
@@ -31,12 +32,8 @@ class PartitionFiles(NamedTuple):
 
 def list_partition(file_system: FileSystem, path: str, only_base_offset: int | None = None) -> PartitionFiles:
     """List a partition directory; with ``only_base_offset`` just that segment. Raises LogDirError."""
-    try:
-        names = file_system.list(path)
-    except OSError as error:
-        raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
     found = []
-    for entry in names:
+    for entry in _entries(file_system, path):
         parsed = parse_segment_file(entry.name)
         if parsed is not None and not entry.is_directory:
             found.append((parsed, entry))
@@ -64,6 +61,24 @@ def list_partition(file_system: FileSystem, path: str, only_base_offset: int | N
         ),
         leftovers,
     )
+
+
+def _entries(file_system: FileSystem, path: str) -> list[DirectoryEntry]:
+    """List a directory until two listings in turn have the same names.
+
+    In between, a broker may have renamed a file whose name was read, and whose size was not: the first
+    segments of a log would be missing while its cleaner replaces them. The sizes are those of the second
+    listing, so a segment before another one has its final size.
+    """
+    try:
+        listed = file_system.list(path)
+        for _ in range(MAX_LISTINGS):
+            before, listed = listed, file_system.list(path)
+            if [entry.name for entry in before] == [entry.name for entry in listed]:
+                return listed
+    except OSError as error:
+        raise LogDirError(f"cannot list {path}: {error.strerror or error}") from error
+    raise LogDirError(f"{path} changes faster than it can be listed; try again, or read a copy of it")
 
 
 Files = dict[tuple[int, str], DirectoryEntry]
