@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka.errors import CorruptRecordError, KafkaError, LogDirError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_pass import segment_containing
-from txnkafka.logdir.plan import DamagedBatch, HiddenRange, ReadUnit
+from txnkafka.logdir.plan import BatchIdentity, DamagedBatch, HiddenRange, ReadUnit
 from txnkafka.logdir.read import open_unit
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.model import TopicPartition
@@ -64,6 +64,7 @@ class ExportPart(NamedTuple):
 
     fingerprint: str
     unit: ReadUnit
+
 
 class ExportUnit(NamedTuple):
     """A unit with its number in the plan: parts of one partition in offset order, at least one."""
@@ -112,10 +113,12 @@ def _parts(parts: list[Any]) -> tuple[ExportPart, ...]:
 
 
 def _read_unit(values: list[Any]) -> ReadUnit:
-    unit = ReadUnit._make(values)
+    unit = ReadUnit(*values)
     return unit._replace(
         hidden=tuple(HiddenRange(*hidden_range) for hidden_range in unit.hidden),
         damage=tuple(DamagedBatch(*damaged) for damaged in unit.damage),
+        first_batch=unit.first_batch and BatchIdentity(*unit.first_batch),
+        last_batch=unit.last_batch and BatchIdentity(*unit.last_batch),
     )
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.read_committed import HiddenRange
@@ -18,19 +19,38 @@ from txnkafka.errors import CorruptRecordError
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
 
-__all__ = ["Cut", "DamagedBatch", "HiddenRange", "ReadUnit", "SegmentMap", "cuts_of", "read_units", "since"]
+__all__ = [
+    "BatchIdentity",
+    "Cut",
+    "DamagedBatch",
+    "HiddenRange",
+    "ReadUnit",
+    "SegmentMap",
+    "cuts_of",
+    "read_units",
+    "since",
+]
 
 UNIT_BYTES = 64 << 20
 NEVER = (1 << 63) - 1
 
 
+class BatchIdentity(NamedTuple):
+    """By what a batch is known again: another one at its place has another base offset or checksum."""
+
+    base_offset: int
+    crc: int
+
+
 class Cut(NamedTuple):
-    """A batch boundary: byte position, the end of the offsets before it, and the latest timestamp since the
-    previous cut."""
+    """A batch boundary: byte position, the end of the offsets before it; the latest timestamp, the first and
+    the last batch since the previous cut."""
 
     position: int
     next_offset: int
     max_timestamp: int = NEVER
+    first_batch: BatchIdentity | None = None
+    last_batch: BatchIdentity | None = None
 
 
 class DamagedBatch(NamedTuple):
@@ -79,7 +99,8 @@ class SegmentMap(NamedTuple):
 
 class ReadUnit(NamedTuple):
     """One unit of work: decode the bytes [start_position, end_position) of a segment and keep offsets
-    [start_offset, end_offset). No record in it is later than ``max_timestamp``."""
+    [start_offset, end_offset). No record in it is later than ``max_timestamp``. The first and the last batch
+    tell whether the file is still the one that was planned."""
 
     topic: str
     partition: int
@@ -91,6 +112,8 @@ class ReadUnit(NamedTuple):
     hidden: tuple[HiddenRange, ...] = ()
     damage: tuple[DamagedBatch, ...] = ()
     max_timestamp: int = NEVER
+    first_batch: BatchIdentity | None = None
+    last_batch: BatchIdentity | None = None
 
     def is_followed_by(self, unit: ReadUnit) -> bool:
         """Whether ``unit`` reads the bytes behind those of this one."""
@@ -105,6 +128,7 @@ class ReadUnit(NamedTuple):
             hidden=tuple(sorted({*self.hidden, *unit.hidden})),
             damage=self.damage + unit.damage,
             max_timestamp=max(self.max_timestamp, unit.max_timestamp),
+            last_batch=unit.last_batch,
         )
 
 
@@ -117,12 +141,17 @@ def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Seq
     first = 0
     while first < len(index):
         after = max(first + 1, bisect_left(positions, positions[first] + unit_bytes))
-        ends = (last_offsets[i] + 1 for i in range(after - 1, first - 1, -1) if i not in misplaced)
-        next_offset = max(next_offset, next(ends, next_offset))
+        behind = (last_offsets[i] + 1 for i in range(after - 1, first - 1, -1) if i not in misplaced)
+        next_offset = max(next_offset, next(behind, next_offset))
         position = positions[after] if after < len(index) else index.end_position
-        cuts.append(Cut(position, next_offset, index.latest_timestamp(first, after)))
+        ends = _identity(index, first), _identity(index, after - 1)
+        cuts.append(Cut(position, next_offset, index.latest_timestamp(first, after), *ends))
         first = after
     return cuts
+
+
+def _identity(index: BatchIndex, i: int) -> BatchIdentity:
+    return BatchIdentity(index.base_offset[i], index.crc[i])
 
 
 def read_units(
@@ -135,11 +164,11 @@ def read_units(
     end_offset: int,
 ) -> list[ReadUnit]:
     """Return the units that cover [start_offset, end_offset), in offset order."""
-    ranges = sorted(hidden)
+    overlapping = _Overlapping(hidden)
     return [
         unit._replace(topic=topic, partition=partition)
         for segment in segments
-        for unit in _units_of(segment, ranges, start_offset, end_offset)
+        for unit in _units_of(segment, overlapping, start_offset, end_offset)
     ]
 
 
@@ -152,8 +181,23 @@ def since(earliest: int, units: Iterable[ReadUnit]) -> list[ReadUnit]:
     ]
 
 
+class _Overlapping:
+    """Finds the hidden ranges that overlap a unit, for units in offset order: a log may have a million of
+    them, and thousands of units."""
+
+    def __init__(self, hidden: Iterable[HiddenRange]) -> None:
+        self._later = sorted(hidden, key=attrgetter("first_offset"), reverse=True)
+        self._begun: list[HiddenRange] = []
+
+    def __call__(self, start_offset: int, end_offset: int) -> tuple[HiddenRange, ...]:
+        while self._later and self._later[-1].first_offset < end_offset:
+            self._begun.append(self._later.pop())
+        self._begun = [txn for txn in self._begun if txn.last_offset >= start_offset]
+        return tuple(sorted(self._begun))
+
+
 def _units_of(
-    segment: SegmentMap, hidden: list[HiddenRange], start_offset: int, end_offset: int
+    segment: SegmentMap, overlapping: _Overlapping, start_offset: int, end_offset: int
 ) -> Iterator[ReadUnit]:
     met = [
         damaged._replace(wanted=damaged.concerns(start_offset, end_offset)) for damaged in segment.damage
@@ -162,9 +206,6 @@ def _units_of(
         low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)
         damage = tuple(damaged for damaged in met if begin.position <= damaged.position < end.position)
         if low < high or any(damaged.wanted for damaged in damage):
-            overlapping = tuple(
-                txn for txn in hidden if txn.first_offset < high and txn.last_offset >= begin.next_offset
-            )
             yield ReadUnit(
                 "",
                 -1,
@@ -173,9 +214,11 @@ def _units_of(
                 end.position,
                 low,
                 max(low, high),
-                overlapping,
+                overlapping(begin.next_offset, high),
                 damage,
                 end.max_timestamp,
+                end.first_batch,
+                end.last_batch,
             )
     last = segment.cuts[-1]
     tail = tuple(damaged for damaged in met if damaged.position >= last.position and damaged.wanted)

@@ -10,7 +10,7 @@ from txnkafka._core.read_committed import HiddenRanges, select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptRecordError
-from txnkafka.logdir.plan import DamagedBatch, ReadUnit
+from txnkafka.logdir.plan import BatchIdentity, DamagedBatch, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 from txnkafka.storage.formats.segment_reader import LogFileReader
 
@@ -79,6 +79,12 @@ def _changed(position: int, reason: str) -> CorruptRecordError:
     )
 
 
+def _check_same(index: BatchIndex, i: int, planned: BatchIdentity | None) -> None:
+    """Raise CorruptRecordError if batch number ``i`` is not the one that was planned."""
+    if planned is not None and planned != (index.base_offset[i], index.crc[i]):
+        raise _changed(index.position[i], "it has other batches")
+
+
 class _Walk:
     def __init__(self, segment: LogFileReader, unit: ReadUnit, on_corrupt: OnCorrupt | None) -> None:
         self._segment = segment
@@ -100,15 +106,20 @@ class _Walk:
     def _stretch(self, start: int, end: int) -> Iterator[SelectedBatches]:
         if start >= end:
             return
-        whole = start
+        whole, last = start, None
         for position, data, index in self._segment.windows(start, end):
+            if len(index) and position == self._unit.start_position:
+                _check_same(index, 0, self._unit.first_batch)
             yield self._selected(position, data, index)
             whole, reason = index.end_position, index.stop_reason
             if len(index):
+                last = index
                 self._next_offset = max(self._next_offset, index.last_offset[len(index) - 1] + 1)
         if whole < end:
             # The plan's boundaries are between whole batches; if they are not any more, the file has changed.
             raise _changed(whole, reason)
+        if last is not None and end == self._unit.end_position:
+            _check_same(last, len(last) - 1, self._unit.last_batch)
 
     def _selected(self, position: int, data: memoryview, index: BatchIndex) -> SelectedBatches:
         bytes_of_window = self._segment.reader(position, data)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,7 +29,7 @@ def renamed(name: str, suffix: str, new_suffix: str) -> Step:
     return lambda path: os.rename(path / f"{name}{suffix}", path / f"{name}{new_suffix}")
 
 
-# org.apache.kafka.storage.internals.log.LocalLog.replaceSegments, then a roll: the segment before gets its last batch
+# org.apache.kafka.storage.internals.log.LocalLog.replaceSegments; then the last batch, and a roll
 STEPS: list[Step] = [
     renamed(FIRST, ".cleaned", ".swap"),
     renamed(SECOND, "", ".deleted"),
@@ -55,45 +56,49 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> list[list[tuple[int, int]
     return found
 
 
+@contextmanager
+def listed(
+    scandir: Callable[[str], AbstractContextManager[Iterator[os.DirEntry[str]]]],
+    steps: list[Step],
+    before_size: int,
+    count: int,
+    path: str,
+) -> Iterator[Iterator[os.DirEntry[str]]]:
+    """List the names. ``count`` steps are taken before the size of a certain file is read, the others when
+    the listing has ended."""
+    with scandir(path) as entries:
+        names = sorted(entries, key=lambda entry: entry.name)
+
+    def found() -> Iterator[os.DirEntry[str]]:
+        for number, entry in enumerate(names):
+            if number == before_size:
+                take(steps, count, Path(path))
+            yield entry
+
+    yield found()
+    take(steps, len(steps), Path(path))
+
+
+def take(steps: list[Step], count: int, path: Path) -> None:
+    for _ in range(min(count, len(steps))):
+        steps.pop(0)(path)
+
+
 @pytest.mark.parametrize("names_after", range(len(STEPS) + 1))
 def test_a_listing_during_a_swap_and_a_roll_is_one_that_was_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, names_after: int, sound: list[list[tuple[int, int]]]
+    tmp_path: Path, names_after: int, sound: list[list[tuple[int, int]]]
 ) -> None:
-    """The names are read after some steps; more steps come before the size of a certain file is read, and the others when the
-    listing has ended."""
+    """The names are read after ``names_after`` steps."""
     scandir = os.scandir
     for before_size in range(7):
-        for sizes_after in range(names_after, len(STEPS) + 1):
-            path = tmp_path / f"{before_size}-{sizes_after}" / "t-0"
+        for count in range(len(STEPS) + 1 - names_after):
+            path = tmp_path / f"{before_size}-{count}" / "t-0"
             written(path)
-            for step in STEPS[:names_after]:
-                step(path)
-            left = STEPS[names_after:]
-            until = [sizes_after - names_after, len(left)]
-
-            @contextmanager
-            def interleaved(listed: str) -> Iterator[Iterator[os.DirEntry[str]]]:
-                with scandir(listed) as entries:
-                    names = sorted(entries, key=lambda entry: entry.name)
-
-                def found() -> Iterator[os.DirEntry[str]]:
-                    for number, entry in enumerate(names):
-                        if number == before_size and until:
-                            _take(left, until.pop(0), path)
-                        yield entry
-
-                yield found()
-                if until:
-                    _take(left, len(left), path)
-
-            monkeypatch.setattr(os, "scandir", interleaved)
-            assert sizes(path) in sound
-            monkeypatch.setattr(os, "scandir", scandir)
-
-
-def _take(left: list[Step], count: int, path: Path) -> None:
-    for _ in range(min(count, len(left))):
-        left.pop(0)(path)
+            steps = list(STEPS)
+            take(steps, names_after, path)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(os, "scandir", partial(listed, scandir, steps, before_size, count))
+                assert sizes(path) in sound
 
 
 def test_a_directory_that_never_rests_is_an_error(tmp_path: Path) -> None:
