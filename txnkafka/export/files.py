@@ -7,6 +7,7 @@ the memory of the decoder's columns, which is released when the row group is wri
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -33,6 +34,7 @@ DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31: the range of dates that readers accept
 NO_DAY = LAST_DAY + 1  # all days outside of the calendar
 NO_DATE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a null in a directory's name
+LONGEST_TOPIC = 200  # in the name of a file, which may have 255 bytes, with numbers and endings
 UNIQUE_COLUMNS = frozenset(("value", "offset", "timestamp"))  # a dictionary of them would be useless
 ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # readers use their minimum and maximum
 
@@ -130,7 +132,7 @@ class UnitFiles:
             first_offset = offsets[0 if rows is None else int(rows[0])]
         name = f"{self._topic_partition.partition}-{first_offset:020}"
         if "topic" not in self._options.partition_by:
-            name += f"-{_quoted(self._topic_partition.topic)}"
+            name += f"-{_short(_quoted(self._topic_partition.topic))}"
         name += f".{self._options.to if self._options.is_text else 'parquet'}"
         self._open[day] = name, self._new_writer(self._staged(name), day)
 
@@ -175,6 +177,14 @@ class UnitFiles:
 def _quoted(name: str) -> str:
     """Quote a value for a path: characters that Hive, Spark and Arrow would interpret are percent-encoded."""
     return quote(name, safe="", errors="surrogateescape")
+
+
+def _short(name: str) -> str:
+    """Return a name of at most LONGEST_TOPIC characters: a longer one is cut, and ends with its hash."""
+    if len(name) <= LONGEST_TOPIC:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
+    return f"{name[: LONGEST_TOPIC - len(digest) - 1]}-{digest}"
 
 
 def _date(day: int) -> str | None:

@@ -78,8 +78,8 @@ class Manifest:
 
     def rounds(self) -> list[Round]:
         """The rounds that were planned, in order."""
-        names = [entry.name for entry in self.files.list(self.folder) if entry.is_directory]
-        found = [Round(self, int(name)) for name in names]
+        numbers = [int(entry.name) for entry in self.files.list(self.folder) if entry.is_directory]
+        found = [Round(self, number) for number in sorted(numbers)]
         return [past for past in found if past.is_planned]
 
 

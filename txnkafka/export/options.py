@@ -54,6 +54,8 @@ class ExportOptions:
         _among("compression", [self.compression], COMPRESSIONS)
         if not self.columns:
             raise ValueError("an export needs at least one column")
+        if not self.is_text and not self.file_columns:
+            raise ValueError("no column is left for the files: a column to partition by is in their path")
         if self.is_text and self.columns != COLUMN_NAMES:
             raise ValueError(f"{self.to} always has the fields of cat: columns cannot be chosen")
         if self.to == "iceberg":

@@ -1,4 +1,4 @@
-"""Compares the offsets in a log directory's checkpoints with the end of a partition's log.
+"""The offsets in a log directory's checkpoints, compared with the end of a partition's log.
 
 A log that ends before what its broker noted has lost records, which no batch tells: the file may be cut
 between two of them.
@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
+from txnkafka.errors import LogDirError
 from txnkafka.logdir.finding import Finding
 from txnkafka.storage.formats import (
     HIGH_WATERMARK_CHECKPOINT,
@@ -19,7 +20,7 @@ from txnkafka.storage.formats import (
 if TYPE_CHECKING:
     from txnkafka.logdir.partition_source import PartitionSource
 
-__all__ = ["BEYOND_LOG_END", "beyond_log_end"]
+__all__ = ["BEYOND_LOG_END", "beyond_log_end", "known_high_watermark"]
 
 # severity and remedy
 BEYOND_LOG_END: Final = {
@@ -45,3 +46,13 @@ def beyond_log_end(source: PartitionSource, end_offset: int) -> Iterator[Finding
             text = f"{source.topic_partition} stands at {offset}, but its log ends at offset {end_offset}"
             severity, remedy = BEYOND_LOG_END[code]
             yield Finding(source.file_system.join(parent, name), None, severity, code, text, remedy)
+
+
+def known_high_watermark(source: PartitionSource) -> int:
+    """Return the high watermark that the broker noted last. Raises LogDirError if there is none."""
+    if source.high_watermark is None:
+        raise LogDirError(
+            f"{HIGH_WATERMARK_CHECKPOINT} has no high watermark of {source.topic_partition}; a broker writes "
+            "it every 5 seconds and when it stops: try again later, or read to the log end"
+        )
+    return source.high_watermark

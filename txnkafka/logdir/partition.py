@@ -23,7 +23,7 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_point import HeaderPoint
 from txnkafka.logdir.located import located
 from txnkafka.logdir.log_end import LogEnd, end_of_log
-from txnkafka.logdir.noted_offsets import beyond_log_end
+from txnkafka.logdir.noted_offsets import beyond_log_end, known_high_watermark
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit, since
@@ -213,13 +213,13 @@ class PartitionView(Tables):
         self, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED, up_to: str = "log-end"
     ) -> int:
         """Return the offset where a reader of that isolation level stops. ``up_to="high-watermark"`` also
-        stops at the high watermark in the broker's checkpoint."""
+        stops at the high watermark in the broker's checkpoint. Raises LogDirError if there is none."""
         return self._end_of(ReadRequest.of(isolation_level, up_to=up_to))
 
     def _end_of(self, request: ReadRequest) -> int:
         end = self.log_end_offset
-        if request.up_to == "high-watermark" and self.high_watermark is not None:
-            end = min(end, self.high_watermark)
+        if request.up_to == "high-watermark" and end > self.log_start_offset:
+            end = max(self.log_start_offset, min(known_high_watermark(self.source), end))
         return min(end, self.last_stable_offset) if request.read_committed else end
 
     def plan(

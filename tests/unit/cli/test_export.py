@@ -64,7 +64,7 @@ def test_parquet_has_the_wanted_columns(run: Run, log_dir: Path, tmp_path: Path)
         ("--end-offset 1", 2),
         (f"--start-time {TIME + 1000} --partition 0", 2),
         (f"--end-time {TIME + 1000}", 2),
-        ("--up-to high-watermark --end-offset 1", 2),
+        ("--up-to high-watermark --partition 0 --end-offset 1", 1),
         (f"--start-time {TIME + 60_000}", 0),
     ],
 )
@@ -72,6 +72,14 @@ def test_what_is_read(run: Run, log_dir: Path, tmp_path: Path, options: str, cou
     command = ("export", log_dir, "--to", "jsonl", "--output", tmp_path / "out", "--format", "json")
     answer = run(*command, "--topic", "orders", *options.split())
     assert (answer.status, json.loads(answer.stdout)["rows"]) == (0, count)
+
+
+def test_a_high_watermark_that_is_not_known_is_an_error(run: Run, log_dir: Path, tmp_path: Path) -> None:
+    options = ("--topic", "orders", "--up-to", "high-watermark")
+    for command in (("cat",), ("export", "--to", "jsonl", "--output", tmp_path / "out")):
+        answer = run(*command, log_dir, *options)
+        assert answer.status == 2, answer.stderr
+        assert "replication-offset-checkpoint has no high watermark of orders-1;" in answer.stderr
 
 
 def test_again_does_nothing_and_incremental_adds(run: Run, log_dir: Path, tmp_path: Path) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import json
 import os
+import shutil
 from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,8 +18,8 @@ from tests.unit.logdir.logs import batch, write_log
 from txnkafka import KafkaError, LogDirError
 from txnkafka.env import LocalDataFiles
 from txnkafka.env.data_files import LocalDataFile
-from txnkafka.export import LocalEngine, StagedUnit, UnitTask, stage_unit
-from txnkafka.export.manifest import MANIFEST
+from txnkafka.export import ExportOptions, LocalEngine, StagedUnit, UnitTask, stage_unit
+from txnkafka.export.manifest import MANIFEST, Manifest
 
 
 def offsets(output: Path) -> list[int]:
@@ -342,3 +344,30 @@ def test_a_file_of_the_export_that_is_gone_while_it_is_not_finished(tmp_path: Pa
 def test_a_log_that_cannot_be_read_is_an_error_of_its_own(tmp_path: Path) -> None:
     with pytest.raises(LogDirError):
         run_export(tmp_path / "nothing", tmp_path / "out")
+
+
+def test_rounds_have_the_order_of_their_numbers(tmp_path: Path) -> None:
+    """From round 100000 on their names are longer than five digits."""
+    write_log(tmp_path / "data", "t-0", {0: [batch(0)]})
+    run_export(tmp_path / "data", tmp_path / "out")
+    folder = tmp_path / "out" / MANIFEST
+    for number in (9, 10000, 99999, 100000):
+        shutil.copytree(folder / "00000", folder / f"{number:05}")
+    options = ExportOptions(to="jsonl", paths=(str(tmp_path / "data"),))
+    with closing(Manifest(LocalDataFiles(), str(tmp_path / "out"), options)) as manifest:
+        assert [past.number for past in manifest.rounds()] == [0, 9, 10000, 99999, 100000]
+
+
+def test_the_longest_topic_has_files(tmp_path: Path) -> None:
+    names = ["t" * 248 + end for end in "ab"]
+    for name in names:
+        write_log(tmp_path / "data", f"{name}-0", {0: [batch(0)]})
+    for to in ("jsonl", "parquet"):
+        output = tmp_path / to
+        run_export(tmp_path / "data", output, to=to, partition_by=())
+        assert len(visible(output)) == 2
+
+
+def test_an_export_without_a_column_in_its_files_is_refused() -> None:
+    with pytest.raises(ValueError, match="no column is left for the files"):
+        ExportOptions(to="parquet", paths=("x",), columns=("topic",), partition_by=("topic",))

@@ -14,7 +14,7 @@ from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka import LogDir
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles, LocalFileSystem
-from txnkafka.errors import CorruptRecordError
+from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.logdir import PartitionView, header_pass, open_unit, read_unit
 from txnkafka.logdir.survey import survey
 from txnkafka.logdir.verify.report import verify_partition
@@ -199,6 +199,15 @@ def test_the_high_watermark_of_the_checkpoint_is_a_limit_on_request(tmp_path: Pa
     assert view.high_watermark == 4
     assert offsets(view) == [0, 1, 2, 3, 4, 5]
     assert offsets(view, up_to="high-watermark") == [0, 1, 2, 3]
+
+
+def test_without_a_high_watermark_nothing_is_taken_for_replicated(tmp_path: Path) -> None:
+    view = partition(tmp_path, {0: [batch(0)]})
+    said = "replication-offset-checkpoint has no high watermark of t-0; a broker writes it every 5 seconds"
+    with pytest.raises(LogDirError, match=said):
+        view.plan(up_to="high-watermark")
+    empty = partition(tmp_path / "new", {0: []})
+    assert empty.plan(up_to="high-watermark") == []
 
 
 def test_mapped_and_read_give_the_same(tmp_path: Path) -> None:

@@ -9,7 +9,13 @@ from typing import Any
 import pytest
 
 from tests.unit.logdir.logs import batch, marker, write_log
-from txnkafka import CorruptRecordError, LogDir, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from txnkafka import (
+    CorruptRecordError,
+    LogDir,
+    LogDirError,
+    OffsetOutOfRangeError,
+    UnknownTopicOrPartitionError,
+)
 from txnkafka.spark.options import leaving_damage_out, read_options
 from txnkafka.spark.plan import ReadTask, plan_tasks
 from txnkafka.spark.read import MAX_BATCH_ROWS, TaskReader
@@ -120,8 +126,8 @@ def test_damage_in_the_search_for_a_time(root: str, bound: str, found: list[int]
 def test_the_high_watermark_may_end_the_read(root: str) -> None:
     Path(root, "replication-offset-checkpoint").write_text("0\n1\norders 0 5\n")
     assert offsets(plan(root, assign={"orders": [0]}, ending_offsets="high-watermark")) == [2, 3, 4]
-    # where the high watermark is unknown, the log end is used
-    assert offsets(plan(root, topic="payments", ending_offsets="high-watermark")) == [0, 1]
+    with pytest.raises(LogDirError, match="no high watermark of payments-0"):
+        plan(root, topic="payments", ending_offsets="high-watermark")
 
 
 def test_offsets_must_name_exactly_what_is_read(root: str) -> None:
