@@ -59,7 +59,7 @@ cdef class CountedTransaction:
         """Return the ended transaction; ``marker`` is NULL if there is none."""
         return TransactionRange(
             producer_id, self.producer_epoch, self.first_offset,
-            self.last_offset if marker == NULL else marker.last_offset,
+            self.last_offset if marker == NULL else marker.base_offset,
             self.first_timestamp, self.last_timestamp, self.batches, self.records, self.size, outcome,
             self.last_offset,
             -1 if marker == NULL else marker.max_timestamp,

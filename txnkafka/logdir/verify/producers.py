@@ -125,7 +125,7 @@ class ProducerCheck:
                 key = completed.producer_id, completed.last_offset
                 self._ended.completed[key] = completed, self._order.intact_from
         self._completed.clear()
-        columns = zip(index.control_type, index.producer_id, index.last_offset, strict=True)
+        columns = zip(index.control_type, index.producer_id, index.base_offset, strict=True)
         self._ended.markers.update(
             (producer_id, offset) for kind, producer_id, offset in columns if kind == CONTROL_ABORT
         )

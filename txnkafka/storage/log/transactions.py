@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["add_aborted", "check_transactions", "transactions_of"]
 
 
-
 def transactions_of(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
     """Return the aborted transactions whose markers are in a segment. Raises CorruptRecordError and
     OSError."""
@@ -115,7 +114,7 @@ def check_transactions(log: WithHistory, segment: LogSegment) -> None:
         (producer_id, offset)
         for batches in segment.windows()
         for producer_id, offset, attributes, kind in zip(
-            batches.producer_id, batches.last_offset, batches.attributes, batches.control_type, strict=True
+            batches.producer_id, batches.base_offset, batches.attributes, batches.control_type, strict=True
         )
         if attributes & ATTRIBUTE_CONTROL and kind == CONTROL_ABORT
     }
