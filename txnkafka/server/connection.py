@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from txnkafka.server.context import Cancel
     from txnkafka.server.fetch_sessions import FetchSessions
     from txnkafka.server.receive_buffer import BlockPool
-    from txnkafka.server.session import Request
+    from txnkafka.server.session import Request, Unsent
 
 __all__ = ["Connection", "ConnectionOwner"]
 
@@ -40,14 +40,14 @@ _WILDCARDS: Final = ("0.0.0.0", "::")
 
 
 class ConnectionOwner(Protocol):
-    """The server of a connection. ``held`` are the connections whose clients do not take their answers."""
+    """The server of a connection. ``unsent`` counts for all of them."""
 
     broker: Broker
     host: BrokerHost
     pool: BlockPool
     fetch_sessions: FetchSessions
     connections: set[Connection]
-    held: set[Connection]
+    unsent: Unsent
     address: tuple[str, int]
     is_stopping: bool
     time: Callable[[], float]
@@ -76,7 +76,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, server: ConnectionOwner) -> None:
         self._server = server
-        self._session = Session(server.pool, server.broker.config.socket_request_max_bytes, SERVED)
+        most = server.broker.config.socket_request_max_bytes
+        self._session = Session(server.pool, most, SERVED, server.unsent)
         self._transport: asyncio.Transport | None = None
         self._node = Node("", 0, server.fetch_sessions)
         self.peer = self.address = "?"
@@ -133,19 +134,16 @@ class Connection(asyncio.BufferedProtocol):
     def pause_writing(self) -> None:
         """The socket takes nothing."""
         self._is_full = True
-        self._server.held.add(self)
 
     def resume_writing(self) -> None:
         """The socket has taken everything."""
         self._is_full = False
-        self._server.held.discard(self)
         self._server.answered(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is gone."""
         self._transport = None
         self._server.connections.discard(self)
-        self._server.held.discard(self)
         self._session.close()
         if self._cancel is not None:
             self._cancel()

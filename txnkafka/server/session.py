@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from txnkafka.server.receive_buffer import BlockPool, Frame
     from txnkafka.wire.messages.frames import RequestHeader
 
-__all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session"]
+__all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session", "Unsent"]
 
 MAX_UNANSWERED: Final = 100
 MAX_UNANSWERED_BYTES: Final = 16 << 20  # of frames
@@ -53,10 +53,21 @@ class Request:
         return self.frame is None
 
 
+class Unsent:
+    """How many bytes of responses the sessions that share this have not sent."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
+
 class Session:
     """One connection; ``served`` has the keys of the APIs that are. For one thread."""
 
-    def __init__(self, pool: BlockPool, max_frame_bytes: int, served: Collection[int]) -> None:
+    def __init__(
+        self, pool: BlockPool, max_frame_bytes: int, served: Collection[int], all_unsent: Unsent | None = None
+    ) -> None:
         self._received = ReceiveBuffer(pool, max_frame_bytes)
         self._served = served
         self._unanswered: deque[Request] = deque()  # and answered ones behind an unanswered one
@@ -64,6 +75,7 @@ class Session:
         self._unsent: deque[memoryview] = deque()
         self._has_ended = False  # behind the requests that came out
         self.unsent_bytes = 0  # of all responses, also of those that wait for one before them
+        self._all_unsent = Unsent() if all_unsent is None else all_unsent
         self.space = self._received.space
         self.received = self._received.received
 
@@ -124,12 +136,14 @@ class Session:
         if response is not None:
             api, version = request.header.api, request.header.api_version
             version = version if api.has(version) else 0
+            unsent_before = self.unsent_bytes
             for buffer in write_response(api, version, request.header.correlation_id, response):
                 view = memoryview(buffer)
                 view = view if view.format == "B" else view.cast("B")
                 if len(view):
                     request.response.append(view)
                     self.unsent_bytes += len(view)
+            self._all_unsent.bytes += self.unsent_bytes - unsent_before
         self._unanswered_bytes -= len(request.frame.view)
         self._received.release(request.frame)
         request.frame = request.message = None
@@ -143,6 +157,7 @@ class Session:
     def sent(self, count: int) -> None:
         """``count`` bytes of what ``next_buffers`` said were sent."""
         self.unsent_bytes -= count
+        self._all_unsent.bytes -= count
         unsent = self._unsent
         while count:
             size = len(unsent[0])
@@ -157,6 +172,7 @@ class Session:
         self._received.close()
         self._unanswered.clear()
         self._unsent.clear()
+        self._all_unsent.bytes -= self.unsent_bytes
         self.unsent_bytes = self._unanswered_bytes = 0
 
     def _read(self, frame: Frame) -> Request:

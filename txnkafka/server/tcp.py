@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from txnkafka.server.broker_host import BrokerHost
 from txnkafka.server.connection import Connection
-from txnkafka.server.context import unbounded
 from txnkafka.server.descriptors import most_connections
 from txnkafka.server.fetch_sessions import FetchSessions
 from txnkafka.server.handlers import handler_of
 from txnkafka.server.receive_buffer import BlockPool
+from txnkafka.server.session import Unsent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +26,7 @@ __all__ = ["Connection", "Server", "serve"]
 
 LOG = logging.getLogger("txnkafka.server")
 LISTEN_BACKLOG: Final = 1024
-MAX_HELD_BYTES: Final = 256 << 20  # of answers that clients do not take; then those to Fetch are small
+MAX_UNSENT_BYTES: Final = 256 << 20  # of answers to all clients; then those to Fetch are small
 STOP_SECONDS: Final = 5.0  # how long a stop waits for clients to take their answers
 
 
@@ -50,7 +50,7 @@ def serve(
             on_start(server)
         loop.run_until_complete(server.run(host, port, on_listening))
     finally:
-        loop.close()
+        loop.close()  # a signal that it heeded ends the process from here on
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -69,7 +69,7 @@ class Server:
         self.pool = BlockPool()
         self.fetch_sessions = FetchSessions(broker.config.max_incremental_fetch_session_cache_slots)
         self.connections: set[Connection] = set()
-        self.held: set[Connection] = set()  # whose clients do not take their answers
+        self.unsent = Unsent()
         self._most_connections = most_connections()
         self.address = ("", 0)
         self.is_stopping = False
@@ -130,9 +130,7 @@ class Server:
 
     def room(self) -> int:
         """How many bytes of records the next answer may have."""
-        if not self.held:
-            return unbounded()
-        return max(1, MAX_HELD_BYTES - sum(each.unsent_bytes for each in self.held))
+        return max(1, MAX_UNSENT_BYTES - self.unsent.bytes)
 
     def _close_idle(self) -> None:
         """Close the connections on which nothing has happened for ``connections.max.idle.ms``."""

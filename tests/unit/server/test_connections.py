@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.unit.broker.node import batch_of
-from tests.unit.server.in_process import BY_NAME, WAIT, serve, use_event_loop
+from tests.unit.server.in_process import BY_NAME, WAIT, Client, serve, use_event_loop
 from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.requests import ProduceRequest
@@ -27,6 +27,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import RequestHeader, write_request
 from txnkafka.wire.messages.create_topics import CreatableTopic
 from txnkafka.wire.messages.fetch import FetchPartition, FetchTopic
+from txnkafka.wire.messages.join_group import JoinGroupRequestProtocol
 from txnkafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
 
 UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -241,40 +242,83 @@ def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch
     serve(scenario)
 
 
-def test_answers_are_small_while_clients_do_not_take_theirs() -> None:
+def frame(name: str, version: int, **fields: Any) -> bytes:
+    """The frame of a request."""
+    header, request = RequestHeader(BY_NAME[name], version, 7, "test"), BY_NAME[name].request(**fields)
+    return b"".join(map(bytes, write_request(header, request)))
+
+
+async def with_three_batches(broker: Broker, connect: Any) -> Client:
+    """A client of a broker whose topic t has three batches."""
+    client: Client = await connect()
+    topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+    await client.ask("CreateTopics", 7, topics=topics)
+    append_three(broker)
+    await made_durable(client, "u")
+    return client
+
+
+def append_three(broker: Broker) -> None:
+    for _ in range(3):
+        request = ProduceRequest({TopicPartition("t", 0): batch_of(bytes(100))})
+        broker.produce(request, lambda _: None, now_ms=broker.now_ms)
+
+
+async def made_durable(client: Client, topic: str) -> None:
+    """The flushes before are finished when this topic is there."""
+    topics = (CreatableTopic(name=topic, num_partitions=1, replication_factor=1),)
+    await client.ask("CreateTopics", 7, topics=topics)
+
+
+async def fetched(client: Client, offset: int = 0, max_wait_ms: int = 1) -> int:
+    """How many bytes of records the answer to a Fetch has."""
+    partitions = (FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20),)
+    topics = (FetchTopic(topic="t", partitions=partitions),)
+    answer = await client.ask("Fetch", 6, max_wait_ms=max_wait_ms, min_bytes=1, topics=topics)
+    return len(answer.responses[0].partitions[0].records)
+
+
+def test_answers_are_small_while_others_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a Fetch behind a request that waits is kept, and nobody can take it."""
+
     async def scenario(broker: Broker, connect: Any) -> None:
-        client = await connect()
-        topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
-        await client.ask("CreateTopics", 7, topics=topics)
-        partition = TopicPartition("t", 0)
-        for _ in range(3):
-            request = ProduceRequest({partition: batch_of(bytes(100))})
-            broker.produce(request, lambda _: None, now_ms=broker.now_ms)
-        topics = (CreatableTopic(name="u", num_partitions=1, replication_factor=1),)
-        await client.ask("CreateTopics", 7, topics=topics)  # the flush before is finished
+        client, member = await with_three_batches(broker, connect), await connect()
+        whole = await fetched(client)
+        monkeypatch.setattr("txnkafka.server.tcp.MAX_UNSENT_BYTES", whole)
+        assert await fetched(client) == whole
+        await client.ask("FindCoordinator", 0, key="g")
+        protocol = JoinGroupRequestProtocol(name="range", metadata=b"m")
+        group = {"group_id": "g", "protocol_type": "consumer", "protocols": (protocol,)}
+        join = frame("JoinGroup", 3, **group, session_timeout_ms=10_000, rebalance_timeout_ms=10_000)
         partitions = (FetchPartition(partition=0, partition_max_bytes=1 << 20),)
-        wanted = (FetchTopic(topic="t", partitions=partitions),)
-
-        async def size() -> int:
-            answer = await client.ask("Fetch", 6, max_wait_ms=1, min_bytes=1, topics=wanted)
-            return len(answer.responses[0].partitions[0].records)
-
-        whole = await size()
+        topics = (FetchTopic(topic="t", partitions=partitions),)
+        member.writer.write(join + frame("Fetch", 6, min_bytes=1, topics=topics))
         server = next(each for each in gc.get_objects() if isinstance(each, Server) and each.broker is broker)
-        (connection,) = server.connections
-        server.held.add(Holding())  # type: ignore[arg-type]
-        assert await size() == whole // 3
-        server.held.clear()
-        assert await size() == whole
-        assert connection.unsent_bytes == 0
+        while not any(each.unsent_bytes for each in server.connections):
+            await asyncio.sleep(0)
+        assert await fetched(client) == whole // 3
+        member.writer.transport.abort()
+        server.stop()  # the group answers
+        while len(server.connections) > 1:
+            await asyncio.sleep(0)
+        assert server.unsent.bytes == 0
+
+    serve(scenario, group_initial_rebalance_delay_ms=60_000)
+
+
+def test_answers_that_waited_are_small_when_others_have_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await with_three_batches(broker, connect)
+        whole = await fetched(client)
+        monkeypatch.setattr("txnkafka.server.tcp.MAX_UNSENT_BYTES", whole)
+        waiting = [asyncio.create_task(fetched(await connect(), 3, 10_000)) for _ in range(3)]
+        while len(broker.fetches) < 3:
+            await asyncio.sleep(0)
+        append_three(broker)
+        await made_durable(client, "v")
+        assert sorted(await asyncio.gather(*waiting)) == [whole // 3, whole // 3, whole]
 
     serve(scenario)
-
-
-class Holding:
-    """A connection with many bytes that its client does not take."""
-
-    unsent_bytes = 1 << 40
 
 
 class Turns:
