@@ -86,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_full = False  # the transport has bytes that the socket does not take
         self._is_reading = True
         self._is_serving = False
-        self._is_behind = False  # requests that have come are left for later
+        self._is_behind = False  # requests that have come are left for ``_go_on``, which is scheduled
         self._is_ended = False  # by this side
         self._cancel: Cancel | None = None  # of the last Fetch
 
@@ -187,7 +187,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         if session.unsent_bytes:
             self._send()
-        was_saturated, self._is_behind = True, False
+        if self._is_behind:
+            return  # others have their turn now, and ``_go_on`` comes
+        was_saturated = True
         until = self._server.time() + LONGEST_SERVED
         while not self._server.is_stopping:
             self._is_serving = True
@@ -204,6 +206,7 @@ class Connection(asyncio.BufferedProtocol):
             self._let_read()
 
     def _go_on(self) -> None:
+        self._is_behind = False
         self.serve()
         self._server.served()
 

@@ -145,7 +145,7 @@ def test_a_partition_that_is_deleted(is_flushing: bool) -> None:
 
 
 def test_a_partition_is_deleted_while_its_files_are_synced(tmp_path: Path) -> None:
-    """They stay open: a thread syncs their descriptors, which others might get. The log needs no more flushes,
+    """They stay open: a thread syncs their descriptors, which others may get. The log needs no more flushes,
     and that its sync fails is no fault of it."""
     host = Host(LocalDataFiles(), str(tmp_path / "data"))
     host.append()

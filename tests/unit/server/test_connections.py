@@ -29,6 +29,7 @@ from txnkafka.wire.messages.create_topics import CreatableTopic
 from txnkafka.wire.messages.fetch import FetchPartition, FetchTopic
 from txnkafka.wire.messages.join_group import JoinGroupRequestProtocol
 from txnkafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from txnkafka.wire.messages.produce import PartitionProduceData, TopicProduceData
 
 UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -210,6 +211,8 @@ def test_connections_leave_descriptors_for_files(
 
 
 def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One turn at a time is its own, also when flushes release answers to it meanwhile."""
+
     def slow(broker: Broker, *_: Any) -> Any:
         time.sleep(0.03)
         return list_offsets(broker, *_)
@@ -220,14 +223,28 @@ def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch
     )
 
     async def scenario(broker: Broker, connect: Any) -> None:
-        greedy, other = await connect(), await connect()
-        api, count = BY_NAME["ListOffsets"], 40
-        request = b"".join(map(bytes, write_request(RequestHeader(api, 7, 7, "test"), api.request())))
-        greedy.writer.write(request * count)
+        greedy, other = await with_three_batches(broker, connect), await connect()
+        server = next(each for each in gc.get_objects() if isinstance(each, Server) and each.broker is broker)
+        soon, scheduled, counts = server.soon, set[object](), list[int]()
+
+        def noting(call: Any) -> None:
+            def run() -> None:
+                scheduled.discard(run)
+                call()
+
+            scheduled.add(run)
+            counts.append(len(scheduled))
+            soon(run)
+
+        server.soon, count = noting, 30
+        data = (PartitionProduceData(index=0, records=bytes(batch_of(b"a"))),)
+        topics = (TopicProduceData(name="t", partition_data=data),)
+        produce = frame("Produce", 9, acks=-1, timeout_ms=1_000, topic_data=topics)
+        greedy.writer.write((produce + frame("ListOffsets", 7)) * count)
         ends: list[str] = []
 
         async def all_of_greedy() -> None:
-            for _ in range(count):
+            for _ in range(2 * count):
                 size = int.from_bytes(await greedy.reader.readexactly(4), "big")
                 await greedy.reader.readexactly(size)
             ends.append("greedy")
@@ -238,6 +255,7 @@ def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch
 
         await asyncio.wait_for(asyncio.gather(all_of_greedy(), one_of_other()), WAIT)
         assert ends == ["other", "greedy"]
+        assert max(counts) == 1
 
     serve(scenario)
 
