@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["logging_to"]
 
+_LONGEST: Final = 20_000  # characters: some of what is logged are names that clients have sent
 _LOST: Final = (OSError, ValueError)  # of a line; ValueError: stderr is closed
 
 
@@ -34,6 +35,10 @@ def logging_to(messages: Messages, log_format: str) -> Iterator[None]:
         yield
     finally:
         logger.removeHandler(handler)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
 
 
 def _write(text: str) -> None:
@@ -61,7 +66,7 @@ class _MessageHandler(logging.Handler):
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record, with the traceback if it has one."""
-        text, messages = self.format(record), self._messages
+        text, messages = _cut(self.format(record)), self._messages
         if record.levelno >= logging.ERROR:
             show = messages.error
         elif record.levelno >= logging.WARNING:
@@ -86,9 +91,9 @@ class _JsonHandler(logging.Handler):
             "time": when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _cut(record.getMessage()),
         }
         if record.exc_info:
-            row["exception"] = logging.Formatter().formatException(record.exc_info)
+            row["exception"] = _cut(logging.Formatter().formatException(record.exc_info))
         with suppress(*_LOST):
             _write(f"{json_text(row)}\n")

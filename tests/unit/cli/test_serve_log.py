@@ -32,3 +32,12 @@ def test_a_server_goes_on_without_its_log_and_logs_again_when_it_can(
         assert [each for each in ("full", "room") if each in path.read_text()] == ["room"]
         stderr.close()
         LOG.warning("stderr is closed")
+
+
+@pytest.mark.parametrize("log_format", ["text", "json"])
+def test_a_line_of_the_log_has_an_end(log_format: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with logging_to(Messages(), log_format):
+        LOG.warning("no topic %s", "x" * 10_000_000)
+    shown = capsys.readouterr().err
+    assert "(10,000,009 characters)" in shown
+    assert len(shown) < 30_000

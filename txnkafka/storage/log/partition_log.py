@@ -394,7 +394,7 @@ class PartitionLog(LogWriter):
             self.release()
 
     def release(self) -> None:
-        """Close the files for good, at the end of a flush that syncs them: the log was deleted, or is left."""
+        """Close the files for good, behind a flush that syncs them: the log was deleted, or is given up."""
         self.guarded_by.is_closed = True
         if not self.is_flushing:  # else another file might get the descriptor that a thread is syncing
             self.local.close_files()
