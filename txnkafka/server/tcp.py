@@ -38,17 +38,19 @@ def serve(
     on_listening: Callable[[str, int], None],
     *,
     on_start: Callable[[Server], None] | None = None,
+    on_end: Callable[[], None],
 ) -> None:
-    """Serve the broker on an address until SIGTERM, SIGINT or SIGHUP; it is idle then, and the caller closes
-    it. ``on_start`` is called with the server before, ``on_listening`` with the address when clients can
-    connect. Raises OSError when it cannot be listened on, and what the broker raises, which is not to be used
-    any more then."""
+    """Serve the broker on an address until SIGTERM, SIGINT or SIGHUP. ``on_start`` is called with the server
+    before, ``on_listening`` with the address when clients can connect, ``on_end`` when the broker is idle, to
+    close it: further signals do not end the process meanwhile. Raises OSError when it cannot be listened on,
+    and what the broker raises, which is not to be used any more then."""
     loop = _new_event_loop()
     try:
         server = Server(broker, clock, loop)
         if on_start is not None:
             on_start(server)
         loop.run_until_complete(server.run(host, port, on_listening))
+        on_end()
     finally:
         loop.close()  # a signal that it heeded ends the process from here on
 
