@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Server", "serve"]
 
 LOG = logging.getLogger("txnkafka.server")
-LISTEN_BACKLOG: Final = 1024
+LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of them can be refused
 MAX_UNSENT_BYTES: Final = 256 << 20  # of answers to all clients; then those to Fetch are small
 STOP_SECONDS: Final = 5.0  # how long a stop waits for clients to take their answers
 
