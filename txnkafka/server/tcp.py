@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from txnkafka.env.bound_sockets import bound_sockets
 from txnkafka.server.broker_host import BrokerHost
 from txnkafka.server.connection import Connection
 from txnkafka.server.descriptors import most_connections
@@ -87,8 +87,7 @@ class Server:
 
     async def run(self, host: str, port: int, on_listening: Callable[[str, int], None]) -> None:
         """Listen, and serve until ``stop``."""
-        listener = await self._listen(host, port)
-        self.address = listener.sockets[0].getsockname()[:2]
+        listeners = await self._listen(host, port)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
@@ -98,21 +97,22 @@ class Server:
         on_listening(*self.address)
         try:
             await self._stopped
-            listener.close()
+            for listener in listeners:
+                listener.close()
             await self._drain()
         finally:
             for connection in list(self.connections):
                 connection.abort()
             self.host.close()
 
-    async def _listen(self, host: str, port: int) -> asyncio.Server:
-        if host != "::" or not socket.has_dualstack_ipv6():
-            return await self._loop.create_server(
-                lambda: Connection(self), host, port, backlog=LISTEN_BACKLOG
-            )
-        # as in Java, the wildcard of IPv6 is that of IPv4, too
-        both = socket.create_server((host, port), family=socket.AF_INET6, dualstack_ipv6=True)
-        return await self._loop.create_server(lambda: Connection(self), sock=both, backlog=LISTEN_BACKLOG)
+    async def _listen(self, host: str, port: int) -> list[asyncio.Server]:
+        # given a name, asyncio wants all its addresses, in no order, and takes another port 0 for each
+        sockets = bound_sockets(host, port)
+        self.address = sockets[0].getsockname()[:2]
+        return [
+            await self._loop.create_server(lambda: Connection(self), sock=each, backlog=LISTEN_BACKLOG)
+            for each in sockets
+        ]
 
     def stop(self) -> None:
         """Accept and read nothing more; end when what was acknowledged is sent."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
-import socket
 import time
 from typing import Any
 
@@ -186,14 +185,6 @@ def test_connections_that_are_too_many_are_closed(limit: str, caplog: pytest.Log
 
     serve(scenario, **{limit: 2})
     assert "there are too many" in caplog.text
-
-
-def test_the_wildcard_of_ipv6_is_that_of_ipv4_too() -> None:
-    async def scenario(broker: Broker, connect: Any) -> None:
-        answer = await (await connect()).ask("Metadata", 12, topics=())
-        assert [each.host for each in answer.brokers] == ["127.0.0.1"]
-
-    serve(scenario, address="::" if socket.has_dualstack_ipv6() else "0.0.0.0")
 
 
 def test_connections_leave_descriptors_for_files(
