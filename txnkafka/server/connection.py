@@ -253,6 +253,7 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 response = error_response(header.api, header.api_version, request.message, code)
             except Exception:
+            request.keep_frame()  # some of its batches may wait for the coordinator, and be appended later
                 LOG.exception("%s: the connection is closed: no answer to %s", self.peer, header)
                 self._close(request)
             else:

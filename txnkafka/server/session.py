@@ -53,6 +53,11 @@ class Request:
         return self.frame is None
 
 
+    def keep_frame(self) -> None:
+        """Let nobody write to its memory, also when it is answered: something may still read it."""
+        if self.frame is not None:
+            self.frame = self.frame._replace(block=None)
+
 class Unsent:
     """How many bytes of responses the sessions that share this have not sent."""
 

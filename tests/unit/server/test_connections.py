@@ -103,6 +103,30 @@ def test_an_exception_of_a_handler(monkeypatch: pytest.MonkeyPatch) -> None:
     serve(scenario)
 
 
+def test_the_bytes_of_a_request_that_failed_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer comes at once; a batch that waits for the coordinator may still be appended later."""
+    kept: list[Any] = []
+
+    def broken(_: Broker, message: Any, *__: Any) -> None:
+        kept.append(message.topic_data[0].partition_data[0].records)
+        fails()
+
+    monkeypatch.setattr(
+        "txnkafka.server.tcp.handler_of", lambda api: broken if api.name == "Produce" else handler_of(api)
+    )
+
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        for letter in (b"a", b"b"):
+            data = (PartitionProduceData(index=0, records=letter * 20_000),)
+            topics = (TopicProduceData(name="t", partition_data=data),)
+            answer = await client.ask("Produce", 9, acks=-1, topic_data=topics)
+            assert answer.responses[0].partition_responses[0].error_code == UNKNOWN
+        assert [bytes(each[:2]) for each in kept] == [b"aa", b"bb"]
+
+    serve(scenario)
+
+
 def test_an_exception_of_what_is_due_by_the_clock(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
