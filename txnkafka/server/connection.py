@@ -128,8 +128,12 @@ class Connection(asyncio.BufferedProtocol):
         self._server.served()
 
     def eof_received(self) -> bool:
-        """The client has closed; so does the transport."""
-        return False
+        """The client sends no more. It gets the answers that wait for the disk, as in Kafka: it may have
+        closed its side only. The transport is closed now unless there are any."""
+        if not self._session.ends_soon:
+            return False
+        self._close()
+        return True
 
     def pause_writing(self) -> None:
         """The socket takes nothing."""
@@ -249,11 +253,11 @@ class Connection(asyncio.BufferedProtocol):
         """Answer that a request failed, unless it is answered: the broker raised an exception."""
         if not request.is_answered and self._transport is not None:
             header = request.header
+            request.keep_frame()  # some of its batches may wait for the coordinator, and be appended later
             code = ErrorCode.UNKNOWN_SERVER_ERROR
             try:
                 response = error_response(header.api, header.api_version, request.message, code)
             except Exception:
-            request.keep_frame()  # some of its batches may wait for the coordinator, and be appended later
                 LOG.exception("%s: the connection is closed: no answer to %s", self.peer, header)
                 self._close(request)
             else:

@@ -32,6 +32,7 @@ MAX_UNANSWERED: Final = 100
 MAX_UNANSWERED_BYTES: Final = 16 << 20  # of frames
 MAX_UNSENT_BYTES: Final = 1 << 20  # of responses, beside the one that passes it
 _FETCH: Final = 1
+_WAIT_FOR_OTHERS: Final = (_FETCH, 11, 14)  # and JoinGroup, SyncGroup: for a time that the client says
 
 
 class Request:
@@ -52,11 +53,11 @@ class Request:
         """Whether its response was given."""
         return self.frame is None
 
-
     def keep_frame(self) -> None:
         """Let nobody write to its memory, also when it is answered: something may still read it."""
         if self.frame is not None:
             self.frame = self.frame._replace(block=None)
+
 
 class Unsent:
     """How many bytes of responses the sessions that share this have not sent."""
@@ -110,6 +111,13 @@ class Session:
         """Whether the connection is to be closed: what was before its end is answered and sent."""
         waiting = self._unanswered
         return not self._unsent and (waiting[0].is_last if waiting else self._has_ended)
+
+    @property
+    def ends_soon(self) -> bool:
+        """Whether something is unanswered or unsent, and none of it waits for other clients."""
+        waiting = [request for request in self._unanswered if not request.is_answered]
+        waits_for_others = any(request.header.api.key in _WAIT_FOR_OTHERS for request in waiting)
+        return bool(self._unanswered or self.unsent_bytes) and not waits_for_others
 
     def end(self, request: Request | None) -> None:
         """Let the connection end with a request that gets no answer, or with what came behind all that came
