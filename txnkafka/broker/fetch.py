@@ -163,6 +163,7 @@ class Fetches:
         consumer never gets stuck."""
         found: list[tuple[TopicPartition, FetchedPartition]] = []
         most, is_final = min(request.max_bytes, self._broker.config.fetch_max_bytes), not request.partitions
+        most = most if request.room is None else min(most, request.room())
         size = 0
         for partition in request.partitions:
             fetched = self._read_partition(partition, request.isolation_level, most - size, is_first=not size)

@@ -204,7 +204,8 @@ class FlushTickets:
         self._running = None
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
-            if log.has_unsynced_names and log.fenced is None:
+            is_usable = log.fenced is None and not log.guarded_by.is_closed
+            if is_usable and log.has_unsynced_names:
                 self.want(log)  # a new segment was renamed, and may have tickets
         kept = []
         while self._waiting and self._waiting[0][0] <= flush.ticket:  # those of later appends stay

@@ -3,7 +3,7 @@ handlers translate between these and the messages of the wire."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -74,13 +74,14 @@ class FetchPartition(NamedTuple):
 @dataclass(slots=True, eq=False)
 class FetchRequest:
     """Partitions in the order in which they are read, until ``max_bytes`` are there. The answer waits until
-    ``min_bytes`` are, or ``max_wait_ms`` are over (KIP-74)."""
+    ``min_bytes`` are, or ``max_wait_ms`` are over (KIP-74). ``room`` says how many bytes it may have then."""
 
     partitions: Sequence[FetchPartition]
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
     min_bytes: int = 1
     max_bytes: int = 0x7FFFFFFF
     max_wait_ms: int = 0
+    room: Callable[[], int] | None = None
 
 
 class FetchedPartition(NamedTuple):

@@ -198,10 +198,14 @@ class Messages:
         lines[0] = lines[0].replace(kind, coloured(kind, stream=sys.stderr), 1)
         with status_line.cleared():
             sys.stdout.flush()  # output must appear before the messages about it
-            try:
-                sys.stderr.write("".join(f"{each}\n" for each in lines))
-                sys.stderr.flush()
-            except OSError:
-                # A full disk or a closed pipe for messages does not change the answer. What is in the
-                # buffer would be written again at the end, and that error would be the exit status.
-                sys.stderr = nowhere()
+            self.write_lines("".join(f"{each}\n" for each in lines))
+
+    def write_lines(self, text: str) -> None:
+        """Write whole lines to stderr."""
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            # A full disk or a closed pipe for messages does not change the answer. What is in the
+            # buffer would be written again at the end, and that error would be the exit status.
+            sys.stderr = nowhere()

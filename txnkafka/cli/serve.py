@@ -181,8 +181,9 @@ class _Metrics:
 
     def close(self) -> None:
         """Show them no more."""
-        if self._shown is not None:
-            self._shown.close()
+        shown, self._shown = self._shown, None
+        if shown is not None:
+            shown.close()
 
 
 def _serve(
@@ -214,14 +215,19 @@ def _serve(
         gc.freeze()  # logs and their state stay: no collection walks them
         gc.set_threshold(GARBAGE)
         watch = metrics.watch if metrics is not None else None
-        tcp.serve(broker, clock, *listen, _print_address, on_start=watch)
+
+        def end() -> None:
+            if metrics is not None:
+                metrics.close()
+            broker.close()
+
+        tcp.serve(broker, clock, *listen, _print_address, on_start=watch, on_end=end)
     except BaseException:
         broker.data.abandon()  # what is not durable is left to the recovery of the next start
         raise
     finally:
         if metrics is not None:
             metrics.close()
-    broker.close()
 
 
 def _once(option: str, pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:

@@ -1,27 +1,34 @@
-"""What ``txnkafka serve`` logs, on stderr: lines for people, or objects of JSON for programs."""
+"""What ``txnkafka serve`` logs, on stderr: lines for people, or objects of JSON for programs.
+
+A line that cannot be written is lost, and nothing else: a server goes on when the disk of its log is full or
+the reader of its log is gone, and logs again as soon as it can.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
-from txnkafka.cli.output import json_text
+from txnkafka.cli.output import Messages, json_text
 
 if TYPE_CHECKING:
-    from txnkafka.cli.output import Messages
+    from typing import BinaryIO
 
 __all__ = ["logging_to"]
+
+_LONGEST: Final = 20_000  # characters: some of what is logged are names that clients have sent
+_LOST: Final = (OSError, ValueError)  # of a line; ValueError: stderr is closed
 
 
 @contextmanager
 def logging_to(messages: Messages, log_format: str) -> Iterator[None]:
     """Log as ``text`` or ``json`` meanwhile, as much as ``messages`` says."""
     logger = logging.getLogger("txnkafka")
-    handler = _JsonHandler(messages.verbosity) if log_format == "json" else _MessageHandler(messages)
+    handler = (_JsonHandler if log_format == "json" else _MessageHandler)(messages.verbosity)
     logger.addHandler(handler)
     logger.setLevel(logging.DEBUG if messages.verbosity > 0 else logging.INFO)
     try:
@@ -30,24 +37,44 @@ def logging_to(messages: Messages, log_format: str) -> Iterator[None]:
         logger.removeHandler(handler)
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… ({len(text):,} characters)"
+
+
+def _write(text: str) -> None:
+    """Write whole lines to stderr, past its buffer: it would keep what is lost now, and fail at the end."""
+    stream: BinaryIO = getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
+    left = memoryview(text.encode("utf-8", "backslashreplace"))
+    while left and (count := stream.write(left)):
+        left = left[count:]
+
+
+class _LogMessages(Messages):
+    """Messages of a command that goes on when stderr fails."""
+
+    def write_lines(self, text: str) -> None:
+        """Write whole lines to stderr."""
+        _write(text)
+
+
 class _MessageHandler(logging.Handler):
     """Prints log records as messages of the command."""
 
-    def __init__(self, messages: Messages) -> None:
+    def __init__(self, verbosity: int) -> None:
         super().__init__()
-        self._messages = messages
+        self._messages = _LogMessages(verbosity)
 
     def emit(self, record: logging.LogRecord) -> None:
         """Print one record, with the traceback if it has one."""
-        text = self.format(record)
+        text, messages = _cut(self.format(record)), self._messages
         if record.levelno >= logging.ERROR:
-            self._messages.error(text)
+            show = messages.error
         elif record.levelno >= logging.WARNING:
-            self._messages.warning(text)
-        elif record.levelno >= logging.INFO:
-            self._messages.note(text)
+            show = messages.warning
         else:
-            self._messages.detail(text)
+            show = messages.note if record.levelno >= logging.INFO else messages.detail
+        with suppress(*_LOST):
+            show(text)
 
 
 class _JsonHandler(logging.Handler):
@@ -64,9 +91,9 @@ class _JsonHandler(logging.Handler):
             "time": when.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             "level": record.levelname.lower(),
             "logger": record.name,
-            "message": record.getMessage(),
+            "message": _cut(record.getMessage()),
         }
         if record.exc_info:
-            row["exception"] = logging.Formatter().formatException(record.exc_info)
-        sys.stderr.write(f"{json_text(row)}\n")
-        sys.stderr.flush()
+            row["exception"] = _cut(logging.Formatter().formatException(record.exc_info))
+        with suppress(*_LOST):
+            _write(f"{json_text(row)}\n")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from txnkafka.server.context import Cancel
     from txnkafka.server.fetch_sessions import FetchSessions
     from txnkafka.server.receive_buffer import BlockPool
-    from txnkafka.server.session import Request
+    from txnkafka.server.session import Request, Unsent
 
 __all__ = ["Connection", "ConnectionOwner"]
 
@@ -40,14 +40,14 @@ _WILDCARDS: Final = ("0.0.0.0", "::")
 
 
 class ConnectionOwner(Protocol):
-    """The server of a connection. ``held`` are the connections whose clients do not take their answers."""
+    """The server of a connection. ``unsent`` counts for all of them."""
 
     broker: Broker
     host: BrokerHost
     pool: BlockPool
     fetch_sessions: FetchSessions
     connections: set[Connection]
-    held: set[Connection]
+    unsent: Unsent
     address: tuple[str, int]
     is_stopping: bool
     time: Callable[[], float]
@@ -76,7 +76,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def __init__(self, server: ConnectionOwner) -> None:
         self._server = server
-        self._session = Session(server.pool, server.broker.config.socket_request_max_bytes, SERVED)
+        most = server.broker.config.socket_request_max_bytes
+        self._session = Session(server.pool, most, SERVED, server.unsent)
         self._transport: asyncio.Transport | None = None
         self._node = Node("", 0, server.fetch_sessions)
         self.peer = self.address = "?"
@@ -85,7 +86,7 @@ class Connection(asyncio.BufferedProtocol):
         self._is_full = False  # the transport has bytes that the socket does not take
         self._is_reading = True
         self._is_serving = False
-        self._is_behind = False  # requests that have come are left for later
+        self._is_behind = False  # requests that have come are left for ``_go_on``, which is scheduled
         self._is_ended = False  # by this side
         self._cancel: Cancel | None = None  # of the last Fetch
 
@@ -127,25 +128,26 @@ class Connection(asyncio.BufferedProtocol):
         self._server.served()
 
     def eof_received(self) -> bool:
-        """The client has closed; so does the transport."""
-        return False
+        """The client sends no more. It gets the answers that wait for the disk, as in Kafka: it may have
+        closed its side only. The transport is closed now unless there are any."""
+        if not self._session.ends_soon:
+            return False
+        self._close()
+        return True
 
     def pause_writing(self) -> None:
         """The socket takes nothing."""
         self._is_full = True
-        self._server.held.add(self)
 
     def resume_writing(self) -> None:
         """The socket has taken everything."""
         self._is_full = False
-        self._server.held.discard(self)
         self._server.answered(self)
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is gone."""
         self._transport = None
         self._server.connections.discard(self)
-        self._server.held.discard(self)
         self._session.close()
         if self._cancel is not None:
             self._cancel()
@@ -189,7 +191,9 @@ class Connection(asyncio.BufferedProtocol):
             return
         if session.unsent_bytes:
             self._send()
-        was_saturated, self._is_behind = True, False
+        if self._is_behind:
+            return  # others have their turn now, and ``_go_on`` comes
+        was_saturated = True
         until = self._server.time() + LONGEST_SERVED
         while not self._server.is_stopping:
             self._is_serving = True
@@ -206,6 +210,7 @@ class Connection(asyncio.BufferedProtocol):
             self._let_read()
 
     def _go_on(self) -> None:
+        self._is_behind = False
         self.serve()
         self._server.served()
 
@@ -248,6 +253,7 @@ class Connection(asyncio.BufferedProtocol):
         """Answer that a request failed, unless it is answered: the broker raised an exception."""
         if not request.is_answered and self._transport is not None:
             header = request.header
+            request.keep_frame()  # some of its batches may wait for the coordinator, and be appended later
             code = ErrorCode.UNKNOWN_SERVER_ERROR
             try:
                 response = error_response(header.api, header.api_version, request.message, code)

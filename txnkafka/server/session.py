@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from txnkafka.server.receive_buffer import BlockPool, Frame
     from txnkafka.wire.messages.frames import RequestHeader
 
-__all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session"]
+__all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session", "Unsent"]
 
 MAX_UNANSWERED: Final = 100
 MAX_UNANSWERED_BYTES: Final = 16 << 20  # of frames
 MAX_UNSENT_BYTES: Final = 1 << 20  # of responses, beside the one that passes it
 _FETCH: Final = 1
+_WAIT_FOR_OTHERS: Final = (_FETCH, 11, 14)  # and JoinGroup, SyncGroup: for a time that the client says
 
 
 class Request:
@@ -52,11 +53,27 @@ class Request:
         """Whether its response was given."""
         return self.frame is None
 
+    def keep_frame(self) -> None:
+        """Let nobody write to its memory, also when it is answered: something may still read it."""
+        if self.frame is not None:
+            self.frame = self.frame._replace(block=None)
+
+
+class Unsent:
+    """How many bytes of responses the sessions that share this have not sent."""
+
+    __slots__ = ("bytes",)
+
+    def __init__(self) -> None:
+        self.bytes = 0
+
 
 class Session:
     """One connection; ``served`` has the keys of the APIs that are. For one thread."""
 
-    def __init__(self, pool: BlockPool, max_frame_bytes: int, served: Collection[int]) -> None:
+    def __init__(
+        self, pool: BlockPool, max_frame_bytes: int, served: Collection[int], all_unsent: Unsent | None = None
+    ) -> None:
         self._received = ReceiveBuffer(pool, max_frame_bytes)
         self._served = served
         self._unanswered: deque[Request] = deque()  # and answered ones behind an unanswered one
@@ -64,6 +81,7 @@ class Session:
         self._unsent: deque[memoryview] = deque()
         self._has_ended = False  # behind the requests that came out
         self.unsent_bytes = 0  # of all responses, also of those that wait for one before them
+        self._all_unsent = Unsent() if all_unsent is None else all_unsent
         self.space = self._received.space
         self.received = self._received.received
 
@@ -93,6 +111,13 @@ class Session:
         """Whether the connection is to be closed: what was before its end is answered and sent."""
         waiting = self._unanswered
         return not self._unsent and (waiting[0].is_last if waiting else self._has_ended)
+
+    @property
+    def ends_soon(self) -> bool:
+        """Whether something is unanswered or unsent, and none of it waits for other clients."""
+        waiting = [request for request in self._unanswered if not request.is_answered]
+        waits_for_others = any(request.header.api.key in _WAIT_FOR_OTHERS for request in waiting)
+        return bool(self._unanswered or self.unsent_bytes) and not waits_for_others
 
     def end(self, request: Request | None) -> None:
         """Let the connection end with a request that gets no answer, or with what came behind all that came
@@ -124,12 +149,14 @@ class Session:
         if response is not None:
             api, version = request.header.api, request.header.api_version
             version = version if api.has(version) else 0
+            unsent_before = self.unsent_bytes
             for buffer in write_response(api, version, request.header.correlation_id, response):
                 view = memoryview(buffer)
                 view = view if view.format == "B" else view.cast("B")
                 if len(view):
                     request.response.append(view)
                     self.unsent_bytes += len(view)
+            self._all_unsent.bytes += self.unsent_bytes - unsent_before
         self._unanswered_bytes -= len(request.frame.view)
         self._received.release(request.frame)
         request.frame = request.message = None
@@ -143,6 +170,7 @@ class Session:
     def sent(self, count: int) -> None:
         """``count`` bytes of what ``next_buffers`` said were sent."""
         self.unsent_bytes -= count
+        self._all_unsent.bytes -= count
         unsent = self._unsent
         while count:
             size = len(unsent[0])
@@ -157,6 +185,7 @@ class Session:
         self._received.close()
         self._unanswered.clear()
         self._unsent.clear()
+        self._all_unsent.bytes -= self.unsent_bytes
         self.unsent_bytes = self._unanswered_bytes = 0
 
     def _read(self, frame: Frame) -> Request:

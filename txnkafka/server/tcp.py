@@ -5,16 +5,16 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from txnkafka.env.bound_sockets import bound_sockets
 from txnkafka.server.broker_host import BrokerHost
 from txnkafka.server.connection import Connection
-from txnkafka.server.context import unbounded
 from txnkafka.server.descriptors import most_connections
 from txnkafka.server.fetch_sessions import FetchSessions
 from txnkafka.server.handlers import handler_of
 from txnkafka.server.receive_buffer import BlockPool
+from txnkafka.server.session import Unsent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Connection", "Server", "serve"]
 
 LOG = logging.getLogger("txnkafka.server")
-LISTEN_BACKLOG: Final = 1024
-MAX_HELD_BYTES: Final = 256 << 20  # of answers that clients do not take; then those to Fetch are small
+LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of them can be refused
+MAX_UNSENT_BYTES: Final = 256 << 20  # of answers to all clients; then those to Fetch are small
 STOP_SECONDS: Final = 5.0  # how long a stop waits for clients to take their answers
 
 
@@ -38,19 +38,21 @@ def serve(
     on_listening: Callable[[str, int], None],
     *,
     on_start: Callable[[Server], None] | None = None,
+    on_end: Callable[[], None],
 ) -> None:
-    """Serve the broker on an address until SIGTERM, SIGINT or SIGHUP; it is idle then, and the caller closes
-    it. ``on_start`` is called with the server before, ``on_listening`` with the address when clients can
-    connect. Raises OSError when it cannot be listened on, and what the broker raises, which is not to be used
-    any more then."""
+    """Serve the broker on an address until SIGTERM, SIGINT or SIGHUP. ``on_start`` is called with the server
+    before, ``on_listening`` with the address when clients can connect, ``on_end`` when the broker is idle, to
+    close it: further signals do not end the process meanwhile. Raises OSError when it cannot be listened on,
+    and what the broker raises, which is not to be used any more then."""
     loop = _new_event_loop()
     try:
         server = Server(broker, clock, loop)
         if on_start is not None:
             on_start(server)
         loop.run_until_complete(server.run(host, port, on_listening))
+        on_end()
     finally:
-        loop.close()
+        loop.close()  # a signal that it heeded ends the process from here on
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -69,7 +71,7 @@ class Server:
         self.pool = BlockPool()
         self.fetch_sessions = FetchSessions(broker.config.max_incremental_fetch_session_cache_slots)
         self.connections: set[Connection] = set()
-        self.held: set[Connection] = set()  # whose clients do not take their answers
+        self.unsent = Unsent()
         self._most_connections = most_connections()
         self.address = ("", 0)
         self.is_stopping = False
@@ -85,8 +87,7 @@ class Server:
 
     async def run(self, host: str, port: int, on_listening: Callable[[str, int], None]) -> None:
         """Listen, and serve until ``stop``."""
-        listener = await self._listen(host, port)
-        self.address = listener.sockets[0].getsockname()[:2]
+        listeners = await self._listen(host, port)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
@@ -96,21 +97,22 @@ class Server:
         on_listening(*self.address)
         try:
             await self._stopped
-            listener.close()
+            for listener in listeners:
+                listener.close()
             await self._drain()
         finally:
             for connection in list(self.connections):
                 connection.abort()
             self.host.close()
 
-    async def _listen(self, host: str, port: int) -> asyncio.Server:
-        if host != "::" or not socket.has_dualstack_ipv6():
-            return await self._loop.create_server(
-                lambda: Connection(self), host, port, backlog=LISTEN_BACKLOG
-            )
-        # as in Java, the wildcard of IPv6 is that of IPv4, too
-        both = socket.create_server((host, port), family=socket.AF_INET6, dualstack_ipv6=True)
-        return await self._loop.create_server(lambda: Connection(self), sock=both, backlog=LISTEN_BACKLOG)
+    async def _listen(self, host: str, port: int) -> list[asyncio.Server]:
+        # given a name, asyncio wants all its addresses, in no order, and takes another port 0 for each
+        sockets = bound_sockets(host, port)
+        self.address = sockets[0].getsockname()[:2]
+        return [
+            await self._loop.create_server(lambda: Connection(self), sock=each, backlog=LISTEN_BACKLOG)
+            for each in sockets
+        ]
 
     def stop(self) -> None:
         """Accept and read nothing more; end when what was acknowledged is sent."""
@@ -130,9 +132,7 @@ class Server:
 
     def room(self) -> int:
         """How many bytes of records the next answer may have."""
-        if not self.held:
-            return unbounded()
-        return max(1, MAX_HELD_BYTES - sum(each.unsent_bytes for each in self.held))
+        return max(1, MAX_UNSENT_BYTES - self.unsent.bytes)
 
     def _close_idle(self) -> None:
         """Close the connections on which nothing has happened for ``connections.max.idle.ms``."""

@@ -208,8 +208,7 @@ class DataDirectory:
         self.check_idle()
         wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
         for partition in topic_ids:
-            log = self.logs.pop(partition, None)
-            if log is not None:
+            if (log := self.logs.pop(partition, None)) is not None:
                 log.release()
             self.checkpoints.forget(partition)  # entries of a former partition with this name, after a crash
         stale = any(map(self.checkpoints.mentions, topic_ids))
@@ -388,6 +387,7 @@ class DataDirectory:
     def _give_back(self) -> None:
         for log in (*self.logs.values(), *self.retired.values()):
             log.release()
+            log.local.close_files()  # nobody ends a flush that is under way
         self._owner.give_back()
 
     def check_owner(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,7 @@ from tests.unit.storage.client import NOW, Log
 from txnkafka.broker.flush import Flush
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFiles
+from txnkafka.env import DataFiles, LocalDataFiles
 from txnkafka.errors import (
     FlushUnderWayError,
     KafkaStorageError,
@@ -30,10 +32,10 @@ MARKER = "/data/.kafka_cleanshutdown"
 class Host:
     """A data directory with two logs, and somebody who appends, takes tickets and hears of them."""
 
-    def __init__(self, files: DataFiles | None = None, **configs: Any) -> None:
+    def __init__(self, files: DataFiles | None = None, path: str = "/data", **configs: Any) -> None:
         self.files = MemoryFiles() if files is None else files
         self.directory = LogManager(
-            DataDirectory(self.files, "/data", lambda _: LogConfig(**configs), now_ms=NOW)
+            DataDirectory(self.files, path, lambda _: LogConfig(**configs), now_ms=NOW)
         )
         self.tickets = self.directory.tickets
         for partition in (FIRST, SECOND):
@@ -140,6 +142,26 @@ def test_a_partition_that_is_deleted(is_flushing: bool) -> None:
     host.finish(host.begin())
     assert host.told[last] is None
     assert len(host.tickets) == 0
+
+
+def test_a_partition_is_deleted_while_its_files_are_synced(tmp_path: Path) -> None:
+    """They stay open: a thread syncs their descriptors, which others may get. The log needs no more flushes,
+    and that its sync fails is no fault of it."""
+    host = Host(LocalDataFiles(), str(tmp_path / "data"))
+    host.append()
+    host.finish(host.begin())
+    host.append()
+    flush, log = host.begin(), host.directory.logs[FIRST]
+    ((_, descriptor),) = flush.descriptors()
+    log.roll(NOW)
+    host.directory.delete(FIRST)
+    assert os.fstat(descriptor).st_nlink == 0
+    host.hear(host.tickets.finish(flush, {log: OSError(errno.EIO, "it was deleted")}))
+    assert log.fenced is None
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+    assert host.tickets.begin() is None
+    host.directory.close()
 
 
 def test_a_log_that_is_truncated() -> None:

@@ -6,14 +6,13 @@ from __future__ import annotations
 import asyncio
 import gc
 import resource
-import socket
 import time
 from typing import Any
 
 import pytest
 
 from tests.unit.broker.node import batch_of
-from tests.unit.server.in_process import BY_NAME, WAIT, serve, use_event_loop
+from tests.unit.server.in_process import BY_NAME, WAIT, Client, serve, use_event_loop
 from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.requests import ProduceRequest
@@ -27,7 +26,9 @@ from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import RequestHeader, write_request
 from txnkafka.wire.messages.create_topics import CreatableTopic
 from txnkafka.wire.messages.fetch import FetchPartition, FetchTopic
+from txnkafka.wire.messages.join_group import JoinGroupRequestProtocol
 from txnkafka.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsTopic
+from txnkafka.wire.messages.produce import PartitionProduceData, TopicProduceData
 
 UNKNOWN = ErrorCode.UNKNOWN_SERVER_ERROR
 
@@ -98,6 +99,30 @@ def test_an_exception_of_a_handler(monkeypatch: pytest.MonkeyPatch) -> None:
         (partition,) = answer.topics[0].partitions
         assert (partition.partition_index, partition.error_code) == (3, UNKNOWN)
         assert (await client.ask("ApiVersions", 2)).error_code == ErrorCode.NONE
+
+    serve(scenario)
+
+
+def test_the_bytes_of_a_request_that_failed_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer comes at once; a batch that waits for the coordinator may still be appended later."""
+    kept: list[Any] = []
+
+    def broken(_: Broker, message: Any, *__: Any) -> None:
+        kept.append(message.topic_data[0].partition_data[0].records)
+        fails()
+
+    monkeypatch.setattr(
+        "txnkafka.server.tcp.handler_of", lambda api: broken if api.name == "Produce" else handler_of(api)
+    )
+
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        for letter in (b"a", b"b"):
+            data = (PartitionProduceData(index=0, records=letter * 20_000),)
+            topics = (TopicProduceData(name="t", partition_data=data),)
+            answer = await client.ask("Produce", 9, acks=-1, topic_data=topics)
+            assert answer.responses[0].partition_responses[0].error_code == UNKNOWN
+        assert [bytes(each[:2]) for each in kept] == [b"aa", b"bb"]
 
     serve(scenario)
 
@@ -186,14 +211,6 @@ def test_connections_that_are_too_many_are_closed(limit: str, caplog: pytest.Log
     assert "there are too many" in caplog.text
 
 
-def test_the_wildcard_of_ipv6_is_that_of_ipv4_too() -> None:
-    async def scenario(broker: Broker, connect: Any) -> None:
-        answer = await (await connect()).ask("Metadata", 12, topics=())
-        assert [each.host for each in answer.brokers] == ["127.0.0.1"]
-
-    serve(scenario, address="::" if socket.has_dualstack_ipv6() else "0.0.0.0")
-
-
 def test_connections_leave_descriptors_for_files(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -209,6 +226,8 @@ def test_connections_leave_descriptors_for_files(
 
 
 def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One turn at a time is its own, also when flushes release answers to it meanwhile."""
+
     def slow(broker: Broker, *_: Any) -> Any:
         time.sleep(0.03)
         return list_offsets(broker, *_)
@@ -219,14 +238,28 @@ def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch
     )
 
     async def scenario(broker: Broker, connect: Any) -> None:
-        greedy, other = await connect(), await connect()
-        api, count = BY_NAME["ListOffsets"], 40
-        request = b"".join(map(bytes, write_request(RequestHeader(api, 7, 7, "test"), api.request())))
-        greedy.writer.write(request * count)
+        greedy, other = await with_three_batches(broker, connect), await connect()
+        server = next(each for each in gc.get_objects() if isinstance(each, Server) and each.broker is broker)
+        soon, scheduled, counts = server.soon, set[object](), list[int]()
+
+        def noting(call: Any) -> None:
+            def run() -> None:
+                scheduled.discard(run)
+                call()
+
+            scheduled.add(run)
+            counts.append(len(scheduled))
+            soon(run)
+
+        server.soon, count = noting, 30
+        data = (PartitionProduceData(index=0, records=bytes(batch_of(b"a"))),)
+        topics = (TopicProduceData(name="t", partition_data=data),)
+        produce = frame("Produce", 9, acks=-1, timeout_ms=1_000, topic_data=topics)
+        greedy.writer.write((produce + frame("ListOffsets", 7)) * count)
         ends: list[str] = []
 
         async def all_of_greedy() -> None:
-            for _ in range(count):
+            for _ in range(2 * count):
                 size = int.from_bytes(await greedy.reader.readexactly(4), "big")
                 await greedy.reader.readexactly(size)
             ends.append("greedy")
@@ -237,44 +270,88 @@ def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch
 
         await asyncio.wait_for(asyncio.gather(all_of_greedy(), one_of_other()), WAIT)
         assert ends == ["other", "greedy"]
+        assert max(counts) == 1
 
     serve(scenario)
 
 
-def test_answers_are_small_while_clients_do_not_take_theirs() -> None:
+def frame(name: str, version: int, **fields: Any) -> bytes:
+    """The frame of a request."""
+    header, request = RequestHeader(BY_NAME[name], version, 7, "test"), BY_NAME[name].request(**fields)
+    return b"".join(map(bytes, write_request(header, request)))
+
+
+async def with_three_batches(broker: Broker, connect: Any) -> Client:
+    """A client of a broker whose topic t has three batches."""
+    client: Client = await connect()
+    topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
+    await client.ask("CreateTopics", 7, topics=topics)
+    append_three(broker)
+    await made_durable(client, "u")
+    return client
+
+
+def append_three(broker: Broker) -> None:
+    for _ in range(3):
+        request = ProduceRequest({TopicPartition("t", 0): batch_of(bytes(100))})
+        broker.produce(request, lambda _: None, now_ms=broker.now_ms)
+
+
+async def made_durable(client: Client, topic: str) -> None:
+    """The flushes before are finished when this topic is there."""
+    topics = (CreatableTopic(name=topic, num_partitions=1, replication_factor=1),)
+    await client.ask("CreateTopics", 7, topics=topics)
+
+
+async def fetched(client: Client, offset: int = 0, max_wait_ms: int = 1) -> int:
+    """How many bytes of records the answer to a Fetch has."""
+    partitions = (FetchPartition(partition=0, fetch_offset=offset, partition_max_bytes=1 << 20),)
+    topics = (FetchTopic(topic="t", partitions=partitions),)
+    answer = await client.ask("Fetch", 6, max_wait_ms=max_wait_ms, min_bytes=1, topics=topics)
+    return len(answer.responses[0].partitions[0].records)
+
+
+def test_answers_are_small_while_others_are_not_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of a Fetch behind a request that waits is kept, and nobody can take it."""
+
     async def scenario(broker: Broker, connect: Any) -> None:
-        client = await connect()
-        topics = (CreatableTopic(name="t", num_partitions=1, replication_factor=1),)
-        await client.ask("CreateTopics", 7, topics=topics)
-        partition = TopicPartition("t", 0)
-        for _ in range(3):
-            request = ProduceRequest({partition: batch_of(bytes(100))})
-            broker.produce(request, lambda _: None, now_ms=broker.now_ms)
-        topics = (CreatableTopic(name="u", num_partitions=1, replication_factor=1),)
-        await client.ask("CreateTopics", 7, topics=topics)  # the flush before is finished
+        client, member = await with_three_batches(broker, connect), await connect()
+        whole = await fetched(client)
+        monkeypatch.setattr("txnkafka.server.tcp.MAX_UNSENT_BYTES", whole)
+        assert await fetched(client) == whole
+        await client.ask("FindCoordinator", 0, key="g")
+        protocol = JoinGroupRequestProtocol(name="range", metadata=b"m")
+        group = {"group_id": "g", "protocol_type": "consumer", "protocols": (protocol,)}
+        join = frame("JoinGroup", 3, **group, session_timeout_ms=10_000, rebalance_timeout_ms=10_000)
         partitions = (FetchPartition(partition=0, partition_max_bytes=1 << 20),)
-        wanted = (FetchTopic(topic="t", partitions=partitions),)
-
-        async def size() -> int:
-            answer = await client.ask("Fetch", 6, max_wait_ms=1, min_bytes=1, topics=wanted)
-            return len(answer.responses[0].partitions[0].records)
-
-        whole = await size()
+        topics = (FetchTopic(topic="t", partitions=partitions),)
+        member.writer.write(join + frame("Fetch", 6, min_bytes=1, topics=topics))
         server = next(each for each in gc.get_objects() if isinstance(each, Server) and each.broker is broker)
-        (connection,) = server.connections
-        server.held.add(Holding())  # type: ignore[arg-type]
-        assert await size() == whole // 3
-        server.held.clear()
-        assert await size() == whole
-        assert connection.unsent_bytes == 0
+        while not any(each.unsent_bytes for each in server.connections):
+            await asyncio.sleep(0)
+        assert await fetched(client) == whole // 3
+        member.writer.transport.abort()
+        server.stop()  # the group answers
+        while len(server.connections) > 1:
+            await asyncio.sleep(0)
+        assert server.unsent.bytes == 0
+
+    serve(scenario, group_initial_rebalance_delay_ms=60_000)
+
+
+def test_answers_that_waited_are_small_when_others_have_the_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await with_three_batches(broker, connect)
+        whole = await fetched(client)
+        monkeypatch.setattr("txnkafka.server.tcp.MAX_UNSENT_BYTES", whole)
+        waiting = [asyncio.create_task(fetched(await connect(), 3, 10_000)) for _ in range(3)]
+        while len(broker.fetches) < 3:
+            await asyncio.sleep(0)
+        append_three(broker)
+        await made_durable(client, "v")
+        assert sorted(await asyncio.gather(*waiting)) == [whole // 3, whole // 3, whole]
 
     serve(scenario)
-
-
-class Holding:
-    """A connection with many bytes that its client does not take."""
-
-    unsent_bytes = 1 << 40
 
 
 class Turns:

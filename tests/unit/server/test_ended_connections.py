@@ -12,6 +12,7 @@ from tests.unit.server.in_process import BY_NAME, WAIT, serve, use_event_loop
 from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.connection import Connection
 from txnkafka.wire.messages import RequestHeader, read_response, write_request
 from txnkafka.wire.messages.join_group import JoinGroupRequestProtocol
 from txnkafka.wire.messages.metadata import MetadataRequestTopic
@@ -58,6 +59,41 @@ def test_what_came_before_the_end_of_a_connection_is_answered(ending: bytes) -> 
         assert await client.is_closed()
 
     serve(scenario)
+
+
+def test_a_client_that_closes_its_side_gets_what_waits_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    ends: list[Connection] = []
+    received = Connection.eof_received
+    monkeypatch.setattr(Connection, "eof_received", lambda it: ends.append(it) or received(it))
+
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        await client.ask("Metadata", 4, topics=(MetadataRequestTopic(name="t"),))
+        begin = broker.begin_flush
+        monkeypatch.setattr(broker, "begin_flush", lambda: begin() if ends else None)
+        client.writer.write(produced("t", -1) + written("ApiVersions", 2))
+        client.writer.write_eof()
+        for _ in range(2):
+            size = int.from_bytes(await asyncio.wait_for(client.reader.readexactly(4), WAIT), "big")
+            await client.reader.readexactly(size)
+        assert await client.is_closed()
+
+    serve(scenario)
+
+
+def test_a_client_that_closes_its_side_while_it_waits_for_others_is_gone() -> None:
+    async def scenario(broker: Broker, connect: Any) -> None:
+        client = await connect()
+        await client.ask("FindCoordinator", 0, key="g")
+        protocol = JoinGroupRequestProtocol(name="range", metadata=b"m")
+        group = {"group_id": "g", "protocol_type": "consumer", "protocols": (protocol,)}
+        client.writer.write(
+            written("JoinGroup", 3, **group, session_timeout_ms=10_000, rebalance_timeout_ms=60_000)
+        )
+        client.writer.write_eof()
+        assert await client.is_closed()
+
+    serve(scenario, group_initial_rebalance_delay_ms=60_000)
 
 
 def test_a_connection_that_is_to_end_is_not_read() -> None:

@@ -53,6 +53,18 @@ def test_produce_with_acks_0_has_no_answer() -> None:
     assert refused == CloseConnection("produce with acks 0 failed for t-9: UNKNOWN_TOPIC_OR_PARTITION")
 
 
+def test_what_is_said_of_produce_with_acks_0_is_short() -> None:
+    """It is logged, and names that clients invent may be long and many."""
+    data = (produce.PartitionProduceData(records=batch_of(b"a")),)
+    topics = [
+        produce.TopicProduceData(name=f"{i}{chr(1) * 20_000}", partition_data=data) for i in range(1_004)
+    ]
+    (refused,) = {node().ask("Produce", 9, acks=0, topic_data=tuple(topics))}
+    assert refused.reason.endswith("…: UNKNOWN_TOPIC_OR_PARTITION and 1,001 more")
+    assert refused.reason.count("UNKNOWN_TOPIC_OR_PARTITION") == 3
+    assert len(refused.reason) < 1_000
+
+
 @versions("Produce")
 def test_produce_refuses(version: int) -> None:
     of = node()

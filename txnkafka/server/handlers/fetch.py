@@ -56,8 +56,9 @@ def handle(
         answer.partitions,
         isolation_level(request.isolation_level),
         request.min_bytes,
-        min(request.max_bytes, context.node.room()),
+        request.max_bytes,
         0 if answer.refused else request.max_wait_ms,
+        context.node.room,
     )
     return broker.fetch(fetch, answer.give, now_ms=context.now_ms)
 

@@ -38,6 +38,8 @@ __all__ = ["handle"]
 
 _ADMIN_CLIENT: Final = "__admin_client"  # may write to internal topics
 _ZSTD: Final = 4
+_MOST_NAMED: Final = 3  # in the log: a request may have a hundred megabytes of names
+_LONGEST_NAMED: Final = 260  # characters; no topic has more, with its partition
 
 
 def handle(broker: Broker, request: ProduceRequest, version: int, context: Context, reply: Reply) -> None:
@@ -91,10 +93,14 @@ class _Answer:
         self._reply(self._none(results) if self._acks == 0 else self._response(results))
 
     def _none(self, results: Mapping[TopicPartition, ProduceResult]) -> CloseConnection | None:
-        failed = [f"{each}: {result.error.name}" for each, result in results.items() if result.error]
+        failed = [(str(each), result.error) for each, result in results.items() if result.error]
         not_there = [topic.topic_id for topic, partitions in self._asked if partitions is None]
-        failed += [f"{topic_id}: UNKNOWN_TOPIC_ID" for topic_id in not_there]
-        return CloseConnection(f"produce with acks 0 failed for {', '.join(failed)}") if failed else None
+        failed += [(topic_id, ErrorCode.UNKNOWN_TOPIC_ID) for topic_id in not_there]
+        if not failed:
+            return None
+        named = ", ".join(f"{_cut(name)}: {error.name}" for name, error in failed[:_MOST_NAMED])
+        more = f" and {len(failed) - _MOST_NAMED:,} more" if len(failed) > _MOST_NAMED else ""
+        return CloseConnection(f"produce with acks 0 failed for {named}{more}")
 
     def _response(self, results: Mapping[TopicPartition, ProduceResult]) -> ProduceResponse:
         topics = []
@@ -110,6 +116,10 @@ class _Answer:
                     )
                 )
         return ProduceResponse(responses=tuple(topics))
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAMED else f"{name[:_LONGEST_NAMED]}…"
 
 
 def _answer(index: int, result: ProduceResult) -> PartitionProduceResponse:

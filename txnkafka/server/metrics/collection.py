@@ -36,6 +36,7 @@ Row = tuple[str, tuple[str, ...], "float | Durations"]
 def collected(server: Server, counts: RequestCounts, flushes: Durations, now_ms: int) -> list[Row]:
     """Return all values."""
     broker = server.broker
+    counts.keep_only(broker.image.topics)
     return [
         *_transactions(broker, counts, now_ms),
         *_groups(broker),

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from txnkafka.env import running_seconds
 from txnkafka.error_codes import ErrorCode
 from txnkafka.record.batch_header import HEADER_SIZE, MAGIC, RECORDS_COUNT
+from txnkafka.server.context import CloseConnection
 from txnkafka.server.metrics.durations import Durations
 from txnkafka.wire.fields import ArrayOf, fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
 
     from txnkafka.server.context import Cancel, Context, Reply
     from txnkafka.server.handlers import Handler
@@ -42,7 +43,7 @@ class _Sent(NamedTuple):
 
 class RequestCounts:
     """``requests`` by API and version, ``errors`` by API and name, ``seconds`` by API; ``messages_in`` and
-    the others by topic. Of at most a thousand topics; the rest counts as ``OTHERS``."""
+    the others by topic. Of at most a thousand topics, those that there are; the rest counts as ``OTHERS``."""
 
     def __init__(self, handler_of: Callable[[Api], Handler]) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
@@ -71,15 +72,15 @@ class RequestCounts:
         def handle(broker: Any, message: Any, version: int, context: Context, reply: Reply) -> Cancel | None:
             begin = running_seconds()
             self.requests[api.name, version] += 1
-            names = broker.image.topic_names
+            names, topics = broker.image.topic_names, broker.image.topics
             sent = list(_sent(message, names)) if is_produce else []
 
             def replied(response: Any) -> None:
                 seconds.add(running_seconds() - begin)
                 if is_produce:
-                    self._produced(sent, response)
+                    self._produced(sent, response, topics)
                 elif is_fetch:
-                    self._fetched(response, names)
+                    self._fetched(response, names, topics)
                 self._count_errors(api.name, response)
                 reply(response)
 
@@ -93,7 +94,8 @@ class RequestCounts:
             self.errors[name, error.name] += 1
             self.fenced += error in _FENCED
 
-    def _produced(self, sent: list[_Sent], response: Any) -> None:
+    def _produced(self, sent: list[_Sent], response: Any, topics: Collection[str]) -> None:
+        is_refused = isinstance(response, CloseConnection)  # with acks 0 nothing else says that it failed
         failed = {
             (topic.name or topic.topic_id, partition.index)
             for topic in getattr(response, "responses", ())
@@ -101,25 +103,33 @@ class RequestCounts:
             if partition.error_code
         }
         for batch in sent:
-            topic = self._counted_topic(batch.topic)
-            if {(batch.topic, batch.partition), (batch.topic_id, batch.partition)} & failed:
+            topic = self._counted_topic(batch.topic, topics)
+            if is_refused or {(batch.topic, batch.partition), (batch.topic_id, batch.partition)} & failed:
                 self.failed_produce[topic] += 1
             else:
                 self.messages_in[topic] += batch.records
                 self.bytes_in[topic] += batch.size
 
-    def _fetched(self, response: Any, names: dict[str, str]) -> None:
+    def _fetched(self, response: Any, names: dict[str, str], topics: Collection[str]) -> None:
         for topic in getattr(response, "responses", ()):
             size = sum(len(partition.records or b"") for partition in topic.partitions)
             if size:
-                self.bytes_out[self._counted_topic(topic.topic or names.get(topic.topic_id, OTHERS))] += size
+                name = topic.topic or names.get(topic.topic_id, OTHERS)
+                self.bytes_out[self._counted_topic(name, topics)] += size
 
-    def _counted_topic(self, topic: str) -> str:
+    def _counted_topic(self, topic: str, topics: Collection[str]) -> str:
         if topic not in self._topics:
-            if len(self._topics) >= MOST_TOPICS:
+            if len(self._topics) >= MOST_TOPICS or topic not in topics:
                 return OTHERS
             self._topics.add(topic)
         return topic
+
+    def keep_only(self, topics: Collection[str]) -> None:
+        """Forget the topics that there are no more: others get their places."""
+        for topic in self._topics.difference(topics):
+            self._topics.remove(topic)
+            for counter in (self.messages_in, self.bytes_in, self.bytes_out, self.failed_produce):
+                counter.pop(topic, None)
 
 
 def _sent(message: Any, names: dict[str, str]) -> Iterator[_Sent]:

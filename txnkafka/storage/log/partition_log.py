@@ -250,7 +250,9 @@ class PartitionLog(LogWriter):
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
         """End the flush: the data that it covers is durable and becomes visible. An error fences the log."""
         self.flushing.finish()
-        if error is not None:
+        if self.guarded_by.is_closed:  # meanwhile: its files may be elsewhere, and nobody waits for them
+            self.local.close_files()
+        elif error is not None:
             self.fence(error)
         elif self.fenced is None:
             self.flushing.write_again(flush)
@@ -392,6 +394,7 @@ class PartitionLog(LogWriter):
             self.release()
 
     def release(self) -> None:
-        """Close the files for good without a flush: the log was deleted, or its owner gives up."""
+        """Close the files for good, behind a flush that syncs them: the log was deleted, or is given up."""
         self.guarded_by.is_closed = True
-        self.local.close_files()
+        if not self.is_flushing:  # else another file might get the descriptor that a thread is syncing
+            self.local.close_files()

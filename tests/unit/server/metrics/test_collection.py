@@ -11,12 +11,16 @@ from tests.unit.broker.node import NOW, Node, Producer, batch_of
 from txnkafka.broker.groups import ConsumerHeartbeat, Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server import context
+from txnkafka.server.fetch_sessions import FetchSessions
 from txnkafka.server.handlers import handler_of
 from txnkafka.server.metrics import collection, request_counts
 from txnkafka.server.metrics.collection import collected
 from txnkafka.server.metrics.durations import BOUNDS, Durations
 from txnkafka.server.metrics.request_counts import OTHERS, RequestCounts
 from txnkafka.server.metrics.table import METRICS
+from txnkafka.wire.messages import APIS
+from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
 NONE = ErrorCode.NONE
 
@@ -146,7 +150,27 @@ def test_series_are_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None
     assert found["txnkafka_metrics_left_out", "partitions"] == 1
     monkeypatch.setattr(request_counts, "MOST_TOPICS", 2)
     counts = RequestCounts(handler_of)
-    assert [counts._counted_topic(name) for name in ("a", "b", "c", "a")] == ["a", "b", OTHERS, "a"]
+    names = ("a", "b", "c", "a")
+    assert [counts._counted_topic(name, names) for name in names] == ["a", "b", OTHERS, "a"]
+    counts.bytes_out.update("ab")
+    counts.keep_only({"b", "c"})
+    assert counts.bytes_out == {"b": 1}
+    assert [counts._counted_topic(name, "bcd") for name in "abcd"] == [OTHERS, "b", "c", OTHERS]
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_what_is_refused_is_not_counted_as_produced(node: Node, acks: int) -> None:
+    """Names that there are not have no series of their own: clients may invent as many as they like."""
+    counts = RequestCounts(handler_of)
+    (handle,) = (counts.handler_of(api) for api in APIS.values() if api.name == "Produce")
+    data = (PartitionProduceData(index=0, records=batch_of(b"a", b"b")),)
+    for topic in ("t", "missing"):
+        request = ProduceRequest(acks=acks, topic_data=(TopicProduceData(name=topic, partition_data=data),))
+        came = context.Context(context.Node("", 0, FetchSessions()), node.now_ms)
+        handle(node.broker, request, 9, came, lambda _: None)
+        node.settle()
+    assert (counts.messages_in, counts.failed_produce) == ({"t": 2}, {OTHERS: 1})
+    assert list(counts.bytes_in) == ["t"]
 
 
 @pytest.mark.parametrize(
