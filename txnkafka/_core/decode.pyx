@@ -215,6 +215,7 @@ def divide_batch(
     cdef Chunk chunk
     cdef BatchEntry* e
     cdef int error = RECORD_OK
+    cdef IndexHold _held = index.hold()
     check_range(index, None, i, i + 1)
     e = &index.entries[i]
     open_chunk(&chunk, source, None, position, 0, 0, True)

@@ -18,19 +18,20 @@ def filter_records(
     Raises ValueError for a mask or a target that does not fit, and BufferError while a column of ``target``
     is in use."""
     cdef Sizes sizes
+    cdef const uint8_t[::1] chosen = bytes(mask)  # nobody can change it between the two passes
     if source is target or source.views != target.views or source.with_headers != target.with_headers:
         raise ValueError("the target must be other columns of the same form")
     target.reset()
     source.hold()
     try:
-        if mask.shape[0] != <Py_ssize_t>source.sink.count:
-            raise ValueError(f"a mask of {mask.shape[0]} bytes for {source.sink.count} records")
+        if chosen.shape[0] != <Py_ssize_t>source.sink.count:
+            raise ValueError(f"a mask of {chosen.shape[0]} bytes for {source.sink.count} records")
         target.acquire()
         try:
-            sizes = sizes_of(&source.sink, mask, source.views, source.with_headers)
+            sizes = sizes_of(&source.sink, chosen, source.views, source.with_headers)
             target.reserve(sizes.records, data_bytes(sizes), source.runs.count)
             with nogil:
-                copy_runs(source, mask, target)
+                copy_runs(source, chosen, target)
         finally:
             target.release()
     finally:

@@ -133,7 +133,7 @@ cdef class TextWriter:
     write, in that order; JSON and CSV only.
 
     The methods return iterators of pieces (read-only memoryviews of whole lines), which any number of threads
-    may use. The columns cannot be reset before an iterator is exhausted or closed.
+    may use. The columns cannot be reset between an iterator's first piece and its end.
     """
 
     cdef readonly str topic

@@ -218,7 +218,7 @@ def subscribed_topics(group: AnyGroup) -> set[str] | None:
         return group.subscriptions().topics
     topics: set[str] = set()
     for member in group.members.values() if group.protocol_type == CONSUMER else ():
-        fields = decode_subscription(member.metadata(group.protocol))
+        fields = decode_subscription(member.metadata(group.protocol), version=0)
         if fields is None:
             return None
         topics.update(fields["topics"])

@@ -17,7 +17,7 @@ from txnkafka.model import TimestampType
 
 __all__ = ["Record", "header_key", "records_of"]
 
-_ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]")
+_ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 Header = tuple[str, bytes | None]
 

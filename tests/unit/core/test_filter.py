@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import threading
 
 import pytest
 
@@ -47,6 +48,29 @@ def test_the_selected_records_are_those_of_the_source(seed: int) -> None:
         filter_records(source, mask, target)
         wanted = [record for record, selected in zip(records_of(source), mask, strict=True) if selected]
         assert list(records_of(target)) == wanted
+
+
+def test_a_mask_that_changes_meanwhile_selects_what_it_selected_at_one_moment() -> None:
+    data = Batch(records=[PlainRecord(b"k", b"v")] * 20_000).encode()
+    source, target = RecordColumns(), RecordColumns()
+    decode_batches(data, scan(data), b"\1", 0, 1, source)
+    mask, done = bytearray(len(source)), threading.Event()
+
+    def flip() -> None:
+        ones, zeros = b"\1" * len(source), bytes(len(source))
+        while not done.is_set():
+            mask[:] = ones
+            mask[:] = zeros
+
+    thread = threading.Thread(target=flip)
+    thread.start()
+    try:
+        for _ in range(200):
+            filter_records(source, mask, target)
+            assert len(target) in (0, len(source))
+    finally:
+        done.set()
+        thread.join()
 
 
 def test_views_keep_their_positions() -> None:

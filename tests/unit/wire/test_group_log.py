@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from txnkafka.wire.records import LogRecord, OffsetAndMetadata, decode_group_log
+from txnkafka.wire.records.consumer_protocol import decode_assignment, decode_subscription
 
 KEY = bytes.fromhex("0001 0009 672d636c6173736963 0002 696e 00000000")
 VALUE = bytes.fromhex("0004 0000000000000003 ffffffff 01 000001a1fd5a85ea 00")
@@ -162,8 +163,8 @@ def test_members_of_consumer_groups_are_shown_with_what_they_told() -> None:
     ("protocol_type", "subscription", "assignment"),
     [
         (b"connect", SUBSCRIPTION, ASSIGNMENT),
-        (b"consumer", SUBSCRIPTION[:-1], ASSIGNMENT + b"\0"),
-        (b"consumer", b"\0\x04" + SUBSCRIPTION[2:], b"\xff\xff" + ASSIGNMENT[2:]),
+        (b"consumer", SUBSCRIPTION[:-1], ASSIGNMENT[:-1]),
+        (b"consumer", b"\x80\x04" + SUBSCRIPTION[2:], b"\xff\xff" + ASSIGNMENT[2:]),
         (b"consumer", b"", b"\0"),
     ],
 )
@@ -205,3 +206,18 @@ def test_damaged_groups_raise_nothing(damage: list[tuple[int, int]]) -> None:
     record = decode_group_log(GROUP_KEY, bytes(value))
     json.dumps(record.as_dict(), allow_nan=False)
     assert record.value is not None or record.error is not None
+
+
+def test_a_consumer_protocol_of_another_version_is_read_as_the_highest_known() -> None:
+    """What is behind the known fields is ignored, as in ``ConsumerProtocol``; nothing is read of a negative
+    version, nor of bytes that end too early."""
+    later = b"\0\x04" + SUBSCRIPTION[2:] + b"new"
+    found = decode_subscription(later)
+    assert found == decode_subscription(SUBSCRIPTION)
+    assert found is not None
+    assert decode_assignment(b"\0\x07" + ASSIGNMENT[2:] + b"?") == decode_assignment(ASSIGNMENT)
+    without_owned = b"\0\1" + SUBSCRIPTION[2:13]
+    assert decode_subscription(without_owned) is None
+    assert decode_subscription(without_owned, version=0) == {"topics": found["topics"], "user_data": None}
+    for data in (b"", b"\0", b"\xff\xff" + SUBSCRIPTION[2:], SUBSCRIPTION[:-1]):
+        assert decode_subscription(data) is None

@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-from txnkafka.wire.records.log_record import encode_value, read_fields
-from txnkafka.wire.schema import BYTES, INT32, STRING, Array, Field, Message
+from txnkafka.wire.reader import read_message
+from txnkafka.wire.records.log_record import encode_value
+from txnkafka.wire.schema import BYTES, INT32, STRING, Array, Field, Message, SchemaError
 
 __all__ = ["PROTOCOL_TYPE", "decode_assignment", "decode_subscription", "encode_assignment"]
 
@@ -37,14 +38,15 @@ ASSIGNMENT: Final = Message("consumer_protocol_assignment", "0-3").of(
 )
 
 
-def decode_subscription(data: bytes) -> dict[str, Any] | None:
-    """Return the fields of a member's subscription; None for other bytes."""
-    return _decode(SUBSCRIPTION, data)
+def decode_subscription(data: bytes, *, version: int = _HIGHEST) -> dict[str, Any] | None:
+    """Return the fields of a member's subscription, up to those of ``version``; None for other bytes. Those of
+    version 0 are right even where a client announces a version that it does not write."""
+    return _decode(SUBSCRIPTION, data, version)
 
 
 def decode_assignment(data: bytes) -> dict[str, Any] | None:
     """Return the fields of a member's assignment; None for other bytes."""
-    return _decode(ASSIGNMENT, data)
+    return _decode(ASSIGNMENT, data, _HIGHEST)
 
 
 def encode_assignment(assigned: Iterable[tuple[str, Sequence[int]]], version: int) -> bytes:
@@ -54,9 +56,13 @@ def encode_assignment(assigned: Iterable[tuple[str, Sequence[int]]], version: in
     return encode_value(ASSIGNMENT, min(max(version, 0), _HIGHEST), fields)
 
 
-def _decode(message: Message, data: bytes) -> dict[str, Any] | None:
-    if len(data) < 2:
-        return None
+def _decode(message: Message, data: bytes, most: int) -> dict[str, Any] | None:
+    """Later versions are read as the highest that is known, and what is left over is ignored, as in
+    ``ConsumerProtocol``: a later version only adds fields at the end."""
     version = int.from_bytes(data[:2], "big", signed=True)
-    fields, error = read_fields(message, version, data, same_record=True)
-    return None if error else fields
+    if len(data) < 2 or version < 0:
+        return None
+    try:
+        return read_message(message, min(version, most), data, 2, same_record=True)[0]
+    except SchemaError:
+        return None

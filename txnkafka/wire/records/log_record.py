@@ -148,12 +148,11 @@ def encode_value(message: Message, version: int, fields: dict[str, Any]) -> byte
 
 
 def read_fields(
-    message: Message, version: int, data: bytes, position: int = 2, *, same_record: bool = False
+    message: Message, version: int, data: bytes, position: int = 2
 ) -> tuple[dict[str, Any] | None, str | None]:
-    """Return the fields, and an error or None; extra bytes are an error, but the fields are returned.
-    ``same_record`` as for ``read_message``."""
+    """Return the fields, and an error or None; extra bytes are an error, but the fields are returned."""
     try:
-        fields, position = read_message(message, version, data, position, same_record=same_record)
+        fields, position = read_message(message, version, data, position)
     except SchemaError as error:
         return None, str(error)
     left_over = len(data) - position
