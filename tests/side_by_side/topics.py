@@ -178,7 +178,7 @@ _CONFIGS: Final = (
     ("leader.replication.throttled.replicas", "x"), ("remote.storage.enable", "false"),
     ("remote.storage.enable", "true"), ("local.retention.ms", "-2"), ("local.retention.ms", "-3"),
     ("local.retention.bytes", "7"), ("message.format.version", "3.0"),
-    ("message.downconversion.enable", "true"),
+    ("message.downconversion.enable", "true"), ("message.timestamp.difference.max.ms", "1"),
     ("no.such.config", "1"), ("", "1"), ("retention.ms", ""), ("retention.ms", " 5 "),
     ("retention.ms", "5.0"), ("retention.ms", "9223372036854775808"), ("segment.bytes", "2147483648"),
 )  # fmt: skip

@@ -129,7 +129,23 @@ class BrokerConfig:
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """The settings of a topic that has set ``configs``. Raises ValueError."""
         defaults = {"max.message.bytes": str(self.message_max_bytes), **self.topic_defaults}
-        return LogConfig.of({**defaults, **_understood(configs)})
+        with_effect = {name: text for name, text in configs.items() if name not in _WITHOUT_EFFECT}
+        return LogConfig.of({**defaults, **with_effect})
+
+    def faults(self, configs: Mapping[str, str]) -> dict[str, str]:
+        """What is not understood of the configs of a topic, which another broker may have created, and why:
+        a topic that is there is served without it."""
+        if not self._fault(configs):  # nearly always
+            return {}
+        found = {name: self._fault({name: text}) for name, text in configs.items()}
+        return {name: fault for name, fault in found.items() if fault}
+
+    def _fault(self, configs: Mapping[str, str]) -> str:
+        try:
+            self.log_config(configs)
+        except ValueError as error:
+            return str(error)
+        return ""
 
 
 def _is_switch(text: str) -> bool:
@@ -149,8 +165,7 @@ def _are_replicas(text: str) -> bool:
 
 
 def check_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
-    """Raise ValueError for configs that a topic cannot be created with, or get. Topics that are there, which
-    another broker may have created, are only asked for what this one understands."""
+    """Raise ValueError for configs that a topic cannot be created with, or get."""
     for name in configs:
         if not is_topic_config(name):
             raise ValueError(f"Unknown topic config name: {name}")
@@ -198,11 +213,8 @@ _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
     "remote.log.delete.on.disable": _is_switch,
     "message.format.version": lambda text: True,
     "message.downconversion.enable": _is_switch,
+    "message.timestamp.difference.max.ms": _is_at_least(0),
 }
-
-
-def _understood(configs: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}
 
 
 def _parsed(name: str, text: str, kind: str) -> float | str:

@@ -165,7 +165,9 @@ def _topic_refusal(broker: Broker, name: str, new: Mapping[str, str]) -> _Refusa
         return _Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     try:
         validate_topic(name)
-        check_topic(broker.config, new)
+        own = broker.image.topic_configs(name)
+        kept = {each for each in broker.config.faults(own) if new.get(each) == own[each]}
+        check_topic(broker.config, {each: new[each] for each in new if each not in kept})
     except InvalidTopicError as error:
         return _Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, str(error))
     except ValueError as error:

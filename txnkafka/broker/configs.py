@@ -35,6 +35,7 @@ class Configs:
         self._image = image
         self._name = str(node_id)
         self.current = static
+        self._told: set[tuple[str, str]] = set()  # faults of topics that were logged
         self.refresh()
 
     @property
@@ -48,8 +49,15 @@ class Configs:
         return self._image.configs.get((BROKER_RESOURCE, self._name), {})
 
     def of_topic(self, topic: str) -> LogConfig:
-        """The settings of a topic's logs. Raises ValueError."""
-        return self.current.log_config(self._image.topic_configs(topic))
+        """The settings of a topic's logs. As in Kafka, a name that is not known does not count; neither does
+        a value that is not understood, since one topic would keep the whole broker from starting."""
+        own = self._image.topic_configs(topic)
+        faults = self.current.faults(own)
+        for fault in faults.values():
+            if (topic, fault) not in self._told:  # else once for each partition
+                self._told.add((topic, fault))
+                LOG.error("a setting of the topic %s does not count: %s", topic, fault)
+        return self.current.log_config({name: own[name] for name in own.keys() - faults.keys()})
 
     def refresh(self) -> None:
         """The registry has changed, or was loaded. What is not understood, which another broker may have
