@@ -93,6 +93,7 @@ class BrokerConfig:
                 raise ValueError(f"{shown} must be {low} to {setting.metadata['high']}, not {value}")
         check_groups(self)
         LogConfig.of(self.topic_defaults)
+        _check_policies("log.cleanup.policy", self.topic_defaults.get("cleanup.policy", ""))
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> BrokerConfig:
@@ -148,6 +149,14 @@ class BrokerConfig:
         return ""
 
 
+def _check_policies(name: str, text: str) -> None:
+    """Apache Kafka 4 does not start on a directory with a topic that has a policy twice. Older ones took it,
+    so LogConfig does."""
+    policies = [each.strip() for each in text.split(",")]
+    if len(set(policies)) < len(policies):
+        raise ValueError(f"{name} names a policy twice: {text!r}")
+
+
 def _is_switch(text: str) -> bool:
     return text.strip().lower() in ("true", "false")
 
@@ -156,8 +165,8 @@ def _is_off(text: str) -> bool:
     return text.strip().lower() == "false"
 
 
-def _is_at_least(low: int) -> Callable[[str], bool]:
-    return lambda text: bool(fullmatch(r" *-?\d+ *", text)) and int(text) >= low
+def _is_number(low: int, high: int = _INT64_MAX) -> Callable[[str], bool]:
+    return lambda text: bool(fullmatch(r" *-?\d+ *", text)) and low <= int(text) <= high
 
 
 def _are_replicas(text: str) -> bool:
@@ -170,6 +179,7 @@ def check_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
         if not is_topic_config(name):
             raise ValueError(f"Unknown topic config name: {name}")
     found = broker.log_config(configs)
+    _check_policies("cleanup.policy", configs.get("cleanup.policy", ""))
     if found.min_compaction_lag_ms > found.max_compaction_lag_ms:
         raise ValueError(
             f"min.compaction.lag.ms ({found.min_compaction_lag_ms}) is above max.compaction.lag.ms "
@@ -204,16 +214,16 @@ def is_topic_config(name: str) -> bool:
 _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
     "follower.replication.throttled.replicas": _are_replicas,
     "leader.replication.throttled.replicas": _are_replicas,
-    "min.insync.replicas": _is_at_least(1),
+    "min.insync.replicas": _is_number(1, _INT32_MAX),
     "unclean.leader.election.enable": _is_switch,
-    "local.retention.bytes": _is_at_least(-2),
-    "local.retention.ms": _is_at_least(-2),
+    "local.retention.bytes": _is_number(-2),
+    "local.retention.ms": _is_number(-2),
     "remote.storage.enable": _is_off,
     "remote.log.copy.disable": _is_switch,
     "remote.log.delete.on.disable": _is_switch,
     "message.format.version": lambda text: True,
     "message.downconversion.enable": _is_switch,
-    "message.timestamp.difference.max.ms": _is_at_least(0),
+    "message.timestamp.difference.max.ms": _is_number(0),
 }
 
 

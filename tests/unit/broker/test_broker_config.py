@@ -43,9 +43,11 @@ def test_settings_that_topics_have_too(settings: dict[str, str], milliseconds: i
     ("name", "good", "bad"),
     [
         ("min.insync.replicas", "1", "0"),
+        ("min.insync.replicas", "2147483647", "2147483648"),
         ("unclean.leader.election.enable", "TRUE", "maybe"),
         ("leader.replication.throttled.replicas", "0:1,1:1", "x"),
         ("local.retention.ms", "-2", "-3"),
+        ("local.retention.bytes", "9223372036854775807", "9223372036854775808"),
         ("remote.storage.enable", "false", "true"),
     ],
 )
@@ -57,6 +59,18 @@ def test_topic_settings_without_effect_are_checked(name: str, good: str, bad: st
         check_topic(config, {name: bad})
     # a topic that has it is served
     assert config.log_config({name: bad}) == config.log_config({})
+
+
+@pytest.mark.parametrize("text", ["compact,compact", "delete, delete", "delete,compact,delete"])
+def test_a_policy_is_named_once(text: str) -> None:
+    """Else Apache Kafka does not start; a topic of an older one, which allowed it, is served as it means."""
+    config = BrokerConfig()
+    with pytest.raises(ValueError, match=r"cleanup\.policy names a policy twice"):
+        check_topic(config, {"cleanup.policy": text})
+    with pytest.raises(ValueError, match=r"log\.cleanup\.policy names a policy twice"):
+        BrokerConfig.of({"log.cleanup.policy": text})
+    assert config.log_config({"cleanup.policy": text}).compact == ("compact" in text)
+    assert config.faults({"cleanup.policy": text}) == {}
 
 
 TEXTS = {
