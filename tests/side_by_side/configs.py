@@ -169,6 +169,8 @@ def _refused_by_the_broker() -> Iterator[Request]:
             (SET, "log.cleaner.min.compaction.lag.ms", "-1"), (SET, "message.max.bytes", "-1"),
             (SET, "min.insync.replicas", "0"), (SET, "compression.type", "nonsense"),
             (SET, "log.flush.interval.messages", "0"), (DELETE, "no.such", None),
+            (SET, "max.connections.per.ip", "0"), (SET, "log.retention.ms", "0"),
+            (SET, "log.segment.bytes", "14"), (SET, "log.cleaner.dedupe.buffer.size", "1048576"),
         ):  # fmt: skip
             for where in (NODE, ""):
                 yield alter(version, BROKER, where, change)
@@ -178,6 +180,7 @@ def _refused_by_the_broker() -> Iterator[Request]:
         yield alter(version, BROKER, "", (SET, "min.insync.replicas", "1"))
         yield alter(version, BROKER, NODE, (SET, "no.such", "1"), validate_only=True)
         yield alter(version, BROKER, NODE, (SET, "num.io.threads", "8"), validate_only=True)
+        yield alter(version, BROKER, NODE, (SET, "log.retention.ms", "-5"), validate_only=True)
         yield alter(version, BROKER, NODE, (9, "log.retention.ms", "1"))
         for other in ("2", "x", "-1"):
             yield alter(version, BROKER, other, (SET, "log.retention.ms", "1"))

@@ -191,7 +191,7 @@ def _broker_refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) 
             return _Refusal(ErrorCode.INVALID_REQUEST, message)
     try:
         check_topic(configs.static, {name: named[name] for name in named if name in DYNAMIC_WITHOUT_EFFECT})
-        configs.static.changed({name: named[name] for name in named if name in DYNAMIC})
+        configs.check(new, named, is_of_node=bool(node))
     except ValueError as error:
         return _Refusal(ErrorCode.INVALID_REQUEST, str(error))
     return _min_isr_refusal(broker, wanted, new)

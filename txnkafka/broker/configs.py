@@ -16,7 +16,7 @@ from txnkafka.broker.group_settings import limited
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from txnkafka.broker.broker_config import BrokerConfig
     from txnkafka.config import LogConfig
@@ -62,14 +62,29 @@ class Configs:
     def refresh(self) -> None:
         """The registry has changed, or was loaded. What is not understood, which another broker may have
         written, does not count."""
-        current = self.static
-        for level in (self.of_cluster, self.of_node):
-            for name, text in level.items():
-                try:
-                    if name in DYNAMIC:
-                        current = current.changed({name: limited(current, name, text)})
-                except ValueError as error:
-                    LOG.error("a setting of the metadata log does not count: %s", error)
-                if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:
-                    LOG.warning("the setting %s=%s of the metadata log has no effect", name, text)
-        self.current = current
+        self.current = _over(_over(self.static, self.of_cluster), self.of_node)
+        for name, text in (*self.of_cluster.items(), *self.of_node.items()):
+            if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:
+                LOG.warning("the setting %s=%s of the metadata log has no effect", name, text)
+
+    def check(self, new: Mapping[str, str], named: Iterable[str], *, is_of_node: bool) -> None:
+        """Raise ValueError for a new level of which the ``named`` settings cannot be set, with those under it
+        and with the others of the level."""
+        base = _over(self.static, self.of_cluster) if is_of_node else self.static
+        base = _over(base, {name: text for name, text in new.items() if name not in named})
+        base.changed({name: new[name] for name in named if name in DYNAMIC})
+
+
+def _over(config: BrokerConfig, level: Mapping[str, str]) -> BrokerConfig:
+    """The settings with those of a level over them, all at once: one may be right only with another."""
+    wanted = {name: limited(config, name, text) for name, text in level.items() if name in DYNAMIC}
+    try:
+        return config.changed(wanted)
+    except ValueError:
+        pass
+    for name, text in wanted.items():
+        try:
+            config = config.changed({name: text})
+        except ValueError as error:
+            LOG.error("a setting of the metadata log does not count: %s", error)
+    return config

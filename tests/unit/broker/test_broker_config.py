@@ -73,12 +73,46 @@ def test_a_policy_is_named_once(text: str) -> None:
     assert config.faults({"cleanup.policy": text}) == {}
 
 
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("max.connections.per.ip", "1", "0"),
+        ("log.retention.ms", "1", "0"),
+        ("log.retention.ms", "-5", "x"),
+        ("log.retention.minutes", "-1", "0"),
+        ("log.retention.hours", "1", "0"),
+        ("log.segment.bytes", "1048576", "1048575"),
+        ("log.cleaner.dedupe.buffer.size", "1048577", "1048576"),
+    ],
+)
+def test_what_kafka_does_not_start_with(name: str, good: str, bad: str) -> None:
+    """The rules for a setting of the broker are not always those for the same setting of a topic."""
+    BrokerConfig.of({name: good})
+    with pytest.raises(ValueError, match=name):
+        BrokerConfig.of({name: bad})
+    with pytest.raises(ValueError, match=name):
+        BrokerConfig().changed({name: bad})
+
+
+def test_every_negative_retention_time_means_for_ever() -> None:
+    for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+        assert BrokerConfig.of({name: "-5"}).log_config({}).retention_ms == -1
+
+
+def test_compaction_lags_that_contradict_each_other() -> None:
+    """Else no topic could be created."""
+    lags = {"log.cleaner.min.compaction.lag.ms": "9", "log.cleaner.max.compaction.lag.ms": "8"}
+    with pytest.raises(ValueError, match=r"min\.compaction\.lag\.ms \(9\) is above"):
+        BrokerConfig.of(lags)
+    BrokerConfig.of({**lags, "log.cleaner.max.compaction.lag.ms": "9"})
+
+
 TEXTS = {
     "log.cleanup.policy": "compact",
     "log.message.timestamp.type": "LogAppendTime",
     "compression.type": "lz4",
     "log.preallocate": "true",
-    "log.segment.bytes": "100",
+    "log.segment.bytes": "1048576",
     "log.index.size.max.bytes": "64",
     "transaction.partition.verification.enable": "false",
 }

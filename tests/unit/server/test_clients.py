@@ -283,8 +283,10 @@ def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path, durabili
 
 def test_a_process_that_is_killed_loses_nothing_of_the_page_cache(tmp_path: Path) -> None:
     data, count = tmp_path / "data", 40
-    options = ("--create-topic", "t:1", "--config", "log.segment.bytes=1000")
-    with Serving(data, *options, "--durability", "page_cache") as first:
+    with Serving(data, "--durability", "page_cache") as first:
+        admin = AdminClient({"bootstrap.servers": first.address, **QUIET})
+        topic = NewTopic("t", 1, config={"internal.segment.bytes": "1000"})
+        admin.create_topics([topic])["t"].result()
         client = producer(first, "t")
         for number in range(count):
             transaction(client, "t", b"%d" % number)
