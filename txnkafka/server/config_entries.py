@@ -43,6 +43,7 @@ _GROUPS: Final = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
 )
 # Settings of the broker that have no default, because others stand for them: hours and minutes.
 _WITHOUT_DEFAULT: Final = frozenset(

@@ -94,6 +94,26 @@ def test_what_kafka_does_not_start_with(name: str, good: str, bad: str) -> None:
         BrokerConfig().changed({name: bad})
 
 
+def test_the_interval_of_flushes_has_two_names() -> None:
+    names = {"log.flush.scheduler.interval.ms": "7", "log.flush.interval.ms": "5"}
+    assert BrokerConfig.of(names).log_config({}).flush_ms == 5
+    del names["log.flush.interval.ms"]
+    config = BrokerConfig.of(names)
+    assert config.log_config({}).flush_ms == 7
+    assert config.changed({"log.flush.interval.ms": "3"}).log_config({}).flush_ms == 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "queued.max.request.bytes", "log.dir.failure.timeout.ms", "group.share.max.size",
+        "group.streams.max.size", "share.coordinator.threads", "controller.quorum.retry.backoff.ms",
+    ],
+)  # fmt: skip
+def test_settings_of_kafka_that_mean_nothing_here(name: str) -> None:
+    assert BrokerConfig.of({name: "1"}) == BrokerConfig()
+
+
 def test_every_negative_retention_time_means_for_ever() -> None:
     for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
         assert BrokerConfig.of({name: "-5"}).log_config({}).retention_ms == -1
@@ -160,6 +180,11 @@ def test_no_name_has_two_meanings() -> None:
         ("listeners", "listeners is set by --listen"),
         ("ssl.keystore.location", "neither encrypted nor authenticated"),
         ("authorizer.class.name", "there are no ACLs"),
+        ("connections.max.reauth.ms", "neither encrypted nor authenticated"),
+        ("principal.builder.class", "neither encrypted nor authenticated"),
+        ("remote.log.storage.system.enable", "there is no tiered storage"),
+        ("log.local.retention.ms", "there is no tiered storage"),
+        ("max.connections.per.ip.overrides", "is for all addresses"),
     ],
 )
 def test_names_that_are_refused(name: str, reason: str) -> None:
