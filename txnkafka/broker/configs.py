@@ -34,8 +34,8 @@ class Configs:
         self.static = static
         self._image = image
         self._name = str(node_id)
-        self.current = static
         self._told: set[tuple[str, str]] = set()  # faults of topics that were logged
+        self.current = static
         self.refresh()
 
     @property
