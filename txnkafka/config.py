@@ -51,7 +51,9 @@ class LogConfig:
     flush_messages: int = _number(_INT64_MAX, 1, doc="records after which a flush is due")
     flush_ms: int = _number(_INT64_MAX, 0, doc="age of the oldest unflushed record at which a flush is due")
     retention_ms: int = _number(604_800_000, -1, doc="age at which a segment may be deleted; -1: never")
-    retention_bytes: int = _number(-1, -1, doc="size of the log above which segments are deleted; -1: none")
+    retention_bytes: int = _number(  # as in Kafka, every negative number means the same
+        -1, -(2**63), doc="size of the log above which segments are deleted; -1: none"
+    )
     file_delete_delay_ms: int = _number(60_000, 0, doc="how long a deleted file stays on the disk")
     max_message_bytes: int = _number(1_048_588, 0, _INT32_MAX, doc="largest batch")
     cleanup_policy: str = _words("delete", _POLICIES, doc="compact, delete, both with a comma, or none")

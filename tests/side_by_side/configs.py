@@ -75,6 +75,8 @@ def _of_topics() -> Iterator[Request]:
             (SET, "producer.id.expiration.ms", "1"), (SET, "log.retention.ms", "1"),
             (SET, "transaction.partition.verification.enable", "false"),
             (SET, "min.insync.replicas", "0"), (SET, "min.insync.replicas", "1"),
+            (SET, "min.insync.replicas", "2147483648"), (SET, "local.retention.ms", "9223372036854775808"),
+            (SET, "cleanup.policy", "compact,compact"), (SET, "cleanup.policy", "delete, delete"),
             (SET, "unclean.leader.election.enable", "true"), (SET, "remote.storage.enable", "true"),
         ):  # fmt: skip
             yield alter(version, TOPIC, name, change)
@@ -162,10 +164,13 @@ def _refused_by_the_broker() -> Iterator[Request]:
             (SET, "num.partitions", "3"), (SET, "log.retention.hours", "3"), (SET, "node.id", "7"),
             (SET, "log.retention.ms", "many"), (SET, "log.cleaner.threads", "0"),
             (SET, "log.retention.ms", None), (APPEND, "log.retention.ms", "1"), (APPEND, "no.such", "1"),
-            (SET, "log.cleanup.policy", "nonsense"), (SET, "log.cleaner.backoff.ms", "-1"),
+            (SET, "log.cleanup.policy", "nonsense"), (SET, "log.cleanup.policy", "compact,compact"),
+            (SET, "min.insync.replicas", "2147483648"), (SET, "log.cleaner.backoff.ms", "-1"),
             (SET, "log.cleaner.min.compaction.lag.ms", "-1"), (SET, "message.max.bytes", "-1"),
             (SET, "min.insync.replicas", "0"), (SET, "compression.type", "nonsense"),
             (SET, "log.flush.interval.messages", "0"), (DELETE, "no.such", None),
+            (SET, "max.connections.per.ip", "0"), (SET, "log.retention.ms", "0"),
+            (SET, "log.segment.bytes", "14"), (SET, "log.cleaner.dedupe.buffer.size", "1048576"),
         ):  # fmt: skip
             for where in (NODE, ""):
                 yield alter(version, BROKER, where, change)
@@ -175,6 +180,7 @@ def _refused_by_the_broker() -> Iterator[Request]:
         yield alter(version, BROKER, "", (SET, "min.insync.replicas", "1"))
         yield alter(version, BROKER, NODE, (SET, "no.such", "1"), validate_only=True)
         yield alter(version, BROKER, NODE, (SET, "num.io.threads", "8"), validate_only=True)
+        yield alter(version, BROKER, NODE, (SET, "log.retention.ms", "-5"), validate_only=True)
         yield alter(version, BROKER, NODE, (9, "log.retention.ms", "1"))
         for other in ("2", "x", "-1"):
             yield alter(version, BROKER, other, (SET, "log.retention.ms", "1"))

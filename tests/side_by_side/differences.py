@@ -20,7 +20,9 @@ __all__ = ["AFTER_RESTART", "ALLOWED", "Rule", "unexplained"]
 
 _REBALANCE_IN_PROGRESS: Final = 27
 _UNKNOWN_SERVER_ERROR: Final = -1
-_REMOVED: Final = {"message.format.version", "message.downconversion.enable"}  # by Kafka 4
+_REMOVED: Final = {  # by Kafka 4
+    "message.format.version", "message.downconversion.enable", "message.timestamp.difference.max.ms"
+}  # fmt: skip
 _EPOCHS_AFTER_RESTARTS: Final = (2, 4)  # of Kafka: the end and the start of a leader are an epoch each
 _OUT_OF_ORDER: Final = 45
 
@@ -192,13 +194,6 @@ ALLOWED: Final = (
         lambda request, ours, kafka: (ours, kafka) == (42, MISSING),
     ),
     Rule(
-        "retention",
-        "retention.bytes below -1 is refused",
-        "CreateTopics",
-        ".*",
-        lambda request, ours, kafka: _configs(request).get("retention.bytes") == "-2",
-    ),
-    Rule(
         "many partitions",
         "more than 10,000 new partitions are refused as by CreateTopics; Kafka fails",
         "CreatePartitions",
@@ -229,7 +224,7 @@ ALLOWED: Final = (
     ),
     Rule(
         "removed settings",
-        "message.format.version and message.downconversion.enable are taken, for older tools, without effect",
+        "settings of topics that Kafka 4 has removed are taken, for older tools, without effect",
         "CreateTopics",
         ".*",
         lambda request, ours, kafka: bool(_REMOVED & _configs(request).keys()),

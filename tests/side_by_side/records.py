@@ -322,9 +322,10 @@ def _topic_resource(name: str, keys: list[str]) -> dict[str, Any]:
 def _deleted_records() -> Iterator[Request]:
     """The start of a log moves, into the middle of a batch and of an open transaction, too."""
     yield create(7, [{"name": "~c", "configs": [{"name": "cleanup.policy", "value": "compact"}]}])
+    yield create(7, [{"name": "~n", "configs": [{"name": "cleanup.policy", "value": ""}]}])
     for version in versions("DeleteRecords"):
         yield produce(9, {0: [{"values": ["a", "b", "c"]}]})
-        names = (("~t", 0), ("~t", 7), ("~missing", 0), ("~c", 0), ("__consumer_offsets", 0))
+        names = (("~t", 0), ("~t", 7), ("~missing", 0), ("~c", 0), ("~n", 0), ("__consumer_offsets", 0))
         for offset in (-2, 1000, 3 * version + 1, 3 * version, -1):
             topics = [
                 {"name": name, "partitions": [{"partition_index": number, "offset": offset}]}

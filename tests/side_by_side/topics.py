@@ -156,6 +156,7 @@ def _topic_configs() -> Iterator[Request]:
 _CONFIGS: Final = (
     ("cleanup.policy", "delete"), ("cleanup.policy", "compact"), ("cleanup.policy", "delete,compact"),
     ("cleanup.policy", "nonsense"), ("cleanup.policy", ""), ("cleanup.policy", None),
+    ("cleanup.policy", "compact,compact"), ("cleanup.policy", "delete,delete"),
     ("segment.bytes", "1048576"), ("segment.bytes", "1048575"), ("segment.bytes", "many"),
     ("segment.ms", "0"), ("segment.ms", "1"), ("segment.ms", "-1"),
     ("segment.jitter.ms", "-1"), ("segment.jitter.ms", "5"), ("segment.index.bytes", "3"),
@@ -177,8 +178,10 @@ _CONFIGS: Final = (
     ("leader.replication.throttled.replicas", "*"), ("leader.replication.throttled.replicas", "0:1"),
     ("leader.replication.throttled.replicas", "x"), ("remote.storage.enable", "false"),
     ("remote.storage.enable", "true"), ("local.retention.ms", "-2"), ("local.retention.ms", "-3"),
-    ("local.retention.bytes", "7"), ("message.format.version", "3.0"),
-    ("message.downconversion.enable", "true"),
+    ("local.retention.bytes", "7"), ("local.retention.bytes", "9223372036854775808"),
+    ("local.retention.ms", "9223372036854775808"), ("min.insync.replicas", "99999999999"),
+    ("message.format.version", "3.0"),
+    ("message.downconversion.enable", "true"), ("message.timestamp.difference.max.ms", "1"),
     ("no.such.config", "1"), ("", "1"), ("retention.ms", ""), ("retention.ms", " 5 "),
     ("retention.ms", "5.0"), ("retention.ms", "9223372036854775808"), ("segment.bytes", "2147483648"),
 )  # fmt: skip

@@ -70,13 +70,13 @@ class BrokerConfig:
     fetch_max_bytes: int = _number(57_671_680, 1024)
     socket_request_max_bytes: int = _number(104_857_600, 1)
     max_connections: int = _number(_INT32_MAX, 0)
-    max_connections_per_ip: int = _number(_INT32_MAX, 0)
+    max_connections_per_ip: int = _number(_INT32_MAX, 1)  # there are no overrides of it
     connections_max_idle_ms: int = _number(600_000, -1, _INT64_MAX)
     max_incremental_fetch_session_cache_slots: int = _number(1000, 0)
     log_retention_check_interval_ms: int = _number(300_000, 1, _INT64_MAX)
     log_cleaner_enable: bool = True
     log_cleaner_backoff_ms: int = _number(15_000, 0, _INT64_MAX)
-    log_cleaner_dedupe_buffer_size: int = _number(134_217_728, 1 << 20, _INT64_MAX)
+    log_cleaner_dedupe_buffer_size: int = _number(134_217_728, (1 << 20) + 1, _INT64_MAX)
     log_cleaner_io_buffer_load_factor: float = _number(0.9, 0.01, 1)
     metadata_log_max_record_bytes_between_snapshots: int = _number(20_971_520, 1, _INT64_MAX)
     metadata_log_max_snapshot_interval_ms: int = _number(3_600_000, 0, _INT64_MAX)
@@ -92,7 +92,8 @@ class BrokerConfig:
                 shown = setting.name.replace("_", ".")
                 raise ValueError(f"{shown} must be {low} to {setting.metadata['high']}, not {value}")
         check_groups(self)
-        LogConfig.of(self.topic_defaults)
+        _check_lags(LogConfig.of(self.topic_defaults), "log.cleaner.")
+        _check_policies("log.cleanup.policy", self.topic_defaults.get("cleanup.policy", ""))
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> BrokerConfig:
@@ -123,13 +124,56 @@ class BrokerConfig:
         defaults: dict[str, str] = {}
         for name, (topic_name, unit) in TOPIC_SYNONYMS.items():
             if name in configs:
-                defaults.setdefault(topic_name, _scaled(name, configs[name], unit))
+                text = _scaled(name, configs[name], unit)
+                if topic_name not in defaults:  # only the first counts, and is checked
+                    _check_default(name, topic_name, text)
+                    defaults[topic_name] = text
         return found, defaults
 
     def log_config(self, configs: Mapping[str, str]) -> LogConfig:
         """The settings of a topic that has set ``configs``. Raises ValueError."""
         defaults = {"max.message.bytes": str(self.message_max_bytes), **self.topic_defaults}
-        return LogConfig.of({**defaults, **_understood(configs)})
+        with_effect = {name: text for name, text in configs.items() if name not in _WITHOUT_EFFECT}
+        return LogConfig.of({**defaults, **with_effect})
+
+    def faults(self, configs: Mapping[str, str]) -> dict[str, str]:
+        """What is not understood of the configs of a topic, which another broker may have created, and why:
+        a topic that is there is served without it."""
+        if not self._fault(configs):  # nearly always
+            return {}
+        found = {name: self._fault({name: text}) for name, text in configs.items()}
+        return {name: fault for name, fault in found.items() if fault}
+
+    def _fault(self, configs: Mapping[str, str]) -> str:
+        try:
+            self.log_config(configs)
+        except ValueError as error:
+            return str(error)
+        return ""
+
+
+def _check_default(name: str, topic_name: str, text: str) -> None:
+    """What the broker's setting may not be where the topic's may."""
+    if topic_name == "retention.ms" and int(text) == 0:
+        raise ValueError(f"{name} must be at least 1, or negative: without a limit")
+    if topic_name == "segment.bytes" and int(_parsed(name, text, "int")) < LEAST_SEGMENT:
+        raise ValueError(f"{name} must be at least {LEAST_SEGMENT}, not {text}")
+
+
+def _check_lags(config: LogConfig, prefix: str = "") -> None:
+    low, high = config.min_compaction_lag_ms, config.max_compaction_lag_ms
+    if low > high:
+        raise ValueError(
+            f"{prefix}min.compaction.lag.ms ({low}) is above {prefix}max.compaction.lag.ms ({high})"
+        )
+
+
+def _check_policies(name: str, text: str) -> None:
+    """Apache Kafka 4 does not start on a directory with a topic that has a policy twice. Older ones took it,
+    so LogConfig does."""
+    policies = [each.strip() for each in text.split(",")]
+    if len(set(policies)) < len(policies):
+        raise ValueError(f"{name} names a policy twice: {text!r}")
 
 
 def _is_switch(text: str) -> bool:
@@ -140,8 +184,8 @@ def _is_off(text: str) -> bool:
     return text.strip().lower() == "false"
 
 
-def _is_at_least(low: int) -> Callable[[str], bool]:
-    return lambda text: bool(fullmatch(r" *-?\d+ *", text)) and int(text) >= low
+def _is_number(low: int, high: int = _INT64_MAX) -> Callable[[str], bool]:
+    return lambda text: bool(fullmatch(r" *-?\d+ *", text)) and low <= int(text) <= high
 
 
 def _are_replicas(text: str) -> bool:
@@ -149,17 +193,13 @@ def _are_replicas(text: str) -> bool:
 
 
 def check_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
-    """Raise ValueError for configs that a topic cannot be created with, or get. Topics that are there, which
-    another broker may have created, are only asked for what this one understands."""
+    """Raise ValueError for configs that a topic cannot be created with, or get."""
     for name in configs:
         if not is_topic_config(name):
             raise ValueError(f"Unknown topic config name: {name}")
     found = broker.log_config(configs)
-    if found.min_compaction_lag_ms > found.max_compaction_lag_ms:
-        raise ValueError(
-            f"min.compaction.lag.ms ({found.min_compaction_lag_ms}) is above max.compaction.lag.ms "
-            f"({found.max_compaction_lag_ms})"
-        )
+    _check_policies("cleanup.policy", configs.get("cleanup.policy", ""))
+    _check_lags(found)
     if int(configs.get("segment.bytes", LEAST_SEGMENT)) < LEAST_SEGMENT:
         raise ValueError(
             f"segment.bytes must be at least {LEAST_SEGMENT}, not {configs['segment.bytes']}: Apache Kafka 4 "
@@ -189,20 +229,17 @@ def is_topic_config(name: str) -> bool:
 _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
     "follower.replication.throttled.replicas": _are_replicas,
     "leader.replication.throttled.replicas": _are_replicas,
-    "min.insync.replicas": _is_at_least(1),
+    "min.insync.replicas": _is_number(1, _INT32_MAX),
     "unclean.leader.election.enable": _is_switch,
-    "local.retention.bytes": _is_at_least(-2),
-    "local.retention.ms": _is_at_least(-2),
+    "local.retention.bytes": _is_number(-2),
+    "local.retention.ms": _is_number(-2),
     "remote.storage.enable": _is_off,
     "remote.log.copy.disable": _is_switch,
     "remote.log.delete.on.disable": _is_switch,
     "message.format.version": lambda text: True,
     "message.downconversion.enable": _is_switch,
+    "message.timestamp.difference.max.ms": _is_number(0),
 }
-
-
-def _understood(configs: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in configs.items() if name not in _WITHOUT_EFFECT}
 
 
 def _parsed(name: str, text: str, kind: str) -> float | str:
@@ -222,7 +259,10 @@ def _parsed(name: str, text: str, kind: str) -> float | str:
 
 def _scaled(name: str, text: str, unit: int) -> str:
     """The text of a topic's setting; a negative number means the same in every unit."""
-    if unit <= 1:
+    is_retention = TOPIC_SYNONYMS[name][0] == "retention.ms"
+    if unit <= 1 and not is_retention:
         return text
     number = int(_parsed(name, text, "int"))
-    return str(number if number < 0 else number * unit)
+    if number < 0:
+        return "-1" if is_retention else str(number)
+    return str(number * unit)

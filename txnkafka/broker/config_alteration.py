@@ -165,7 +165,9 @@ def _topic_refusal(broker: Broker, name: str, new: Mapping[str, str]) -> _Refusa
         return _Refusal(ErrorCode.INVALID_REQUEST, "Default topic resources are not allowed.")
     try:
         validate_topic(name)
-        check_topic(broker.config, new)
+        own = broker.image.topic_configs(name)
+        kept = {each for each in broker.config.faults(own) if new.get(each) == own[each]}
+        check_topic(broker.config, {each: new[each] for each in new if each not in kept})
     except InvalidTopicError as error:
         return _Refusal(ErrorCode.INVALID_TOPIC_EXCEPTION, str(error))
     except ValueError as error:
@@ -189,7 +191,7 @@ def _broker_refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) 
             return _Refusal(ErrorCode.INVALID_REQUEST, message)
     try:
         check_topic(configs.static, {name: named[name] for name in named if name in DYNAMIC_WITHOUT_EFFECT})
-        configs.static.changed({name: named[name] for name in named if name in DYNAMIC})
+        configs.check(new, named, is_of_node=bool(node))
     except ValueError as error:
         return _Refusal(ErrorCode.INVALID_REQUEST, str(error))
     return _min_isr_refusal(broker, wanted, new)

@@ -26,6 +26,7 @@ TOPIC_SYNONYMS: Final = {
     "log.index.interval.bytes": ("index.interval.bytes", 1),
     "log.flush.interval.messages": ("flush.messages", 1),
     "log.flush.interval.ms": ("flush.ms", 1),
+    "log.flush.scheduler.interval.ms": ("flush.ms", 1),
     "log.retention.ms": ("retention.ms", 1),
     "log.retention.minutes": ("retention.ms", _MINUTE),
     "log.retention.hours": ("retention.ms", _HOUR),
@@ -50,37 +51,74 @@ TOPIC_SYNONYMS: Final = {
 """Settings of the broker that topics have by another name, and by what a value is multiplied; 0 for text."""
 
 _NAMES = """
-    background.threads broker.heartbeat.interval.ms broker.id broker.rack broker.session.timeout.ms
-    controlled.shutdown.enable controller.listener.names controller.quorum.append.linger.ms
-    controller.quorum.bootstrap.servers controller.quorum.election.timeout.ms
-    controller.quorum.fetch.timeout.ms controller.quorum.voters controller.socket.timeout.ms
-    default.replication.factor delegation.token.expiry.time.ms eligible.leader.replicas.enable
-    fetch.purgatory.purge.interval.requests group.consumer.assignor.offload.enable
-    group.coordinator.append.linger.ms
-    group.coordinator.rebalance.protocols group.coordinator.threads
-    initial.broker.registration.timeout.ms
-     leader.imbalance.check.interval.seconds auto.leader.rebalance.enable
+    add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
+    alter.log.dirs.replication.quota.window.num alter.log.dirs.replication.quota.window.size.seconds
+    auto.leader.rebalance.enable background.threads broker.heartbeat.interval.ms broker.id broker.rack
+    broker.session.timeout.ms controlled.shutdown.enable controller.listener.names
+    controller.performance.always.log.threshold.ms controller.performance.sample.period.ms
+    controller.quorum.append.linger.ms controller.quorum.auto.join.enable
+    controller.quorum.bootstrap.servers controller.quorum.election.backoff.max.ms
+    controller.quorum.election.timeout.ms controller.quorum.fetch.timeout.ms
+    controller.quorum.request.timeout.ms controller.quorum.retry.backoff.ms controller.quorum.voters
+    controller.quota.window.num controller.quota.window.size.seconds controller.socket.timeout.ms
+    default.replication.factor delegation.token.expiry.time.ms
+    delete.records.purgatory.purge.interval.requests eligible.leader.replicas.enable
+    fetch.purgatory.purge.interval.requests follower.fetch.last.tiered.offset.enable
+    group.consumer.assignor.offload.enable group.coordinator.append.linger.ms
+    group.coordinator.background.threads group.coordinator.cached.buffer.max.bytes
+    group.coordinator.rebalance.protocols group.coordinator.threads initial.broker.registration.timeout.ms
+    kafka.metrics.polling.interval.secs kafka.metrics.reporters leader.imbalance.check.interval.seconds
     log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads
-    log.flush.offset.checkpoint.interval.ms log.flush.scheduler.interval.ms
-    log.flush.start.offset.checkpoint.interval.ms log.initial.task.delay.ms
-    max.connection.creation.rate metadata.log.dir
-    metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
-    metric.reporters metrics.num.samples
-    metrics.recording.level metrics.sample.window.ms min.insync.replicas node.id num.io.threads
-    num.network.threads num.recovery.threads.per.data.dir
-    num.replica.alter.log.dirs.threads num.replica.fetchers
-    offsets.commit.timeout.ms offsets.load.buffer.size
-    offsets.topic.compression.codec offsets.topic.replication.factor process.roles
-    producer.id.expiration.check.interval.ms producer.purgatory.purge.interval.requests queued.max.requests
-    quota.window.num quota.window.size.seconds replica.fetch.backoff.ms replica.fetch.max.bytes
-    replica.fetch.min.bytes replica.fetch.response.max.bytes replica.fetch.wait.max.ms
-    replica.lag.time.max.ms replica.socket.receive.buffer.bytes replica.socket.timeout.ms request.timeout.ms
-    server.max.startup.time.ms socket.listen.backlog.size socket.receive.buffer.bytes
-    socket.send.buffer.bytes transaction.state.log.load.buffer.size transaction.state.log.min.isr
+    log.dir.failure.timeout.ms log.flush.offset.checkpoint.interval.ms
+    log.flush.start.offset.checkpoint.interval.ms log.initial.task.delay.ms max.connection.creation.rate
+    metadata.log.dir metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
+    metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+    min.insync.replicas node.id num.io.threads num.network.threads num.recovery.threads.per.data.dir
+    num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms
+    offsets.load.buffer.size offsets.topic.compression.codec offsets.topic.replication.factor
+    process.roles producer.id.expiration.check.interval.ms producer.purgatory.purge.interval.requests
+    queued.max.request.bytes queued.max.requests quota.window.num quota.window.size.seconds
+    replica.fetch.backoff.ms replica.fetch.max.bytes replica.fetch.min.bytes
+    replica.fetch.response.max.bytes replica.fetch.wait.max.ms
+    replica.high.watermark.checkpoint.interval.ms replica.lag.time.max.ms replica.selector.class
+    replica.socket.receive.buffer.bytes replica.socket.timeout.ms replication.quota.window.num
+    replication.quota.window.size.seconds request.timeout.ms server.max.startup.time.ms
+    socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms socket.listen.backlog.size
+    socket.receive.buffer.bytes socket.send.buffer.bytes telemetry.max.bytes
+    transaction.state.log.load.buffer.size transaction.state.log.min.isr
     transaction.state.log.replication.factor unclean.leader.election.enable
+    unclean.leader.election.interval.ms
 """
-WITHOUT_EFFECT: Final = frozenset(_NAMES.split())
-"""Settings that are accepted and change nothing: there is one node, one directory and one thread."""
+_OF_OTHER_GROUPS = """
+    group.share.assignment.interval.ms group.share.assignor.offload.enable group.share.assignors
+    group.share.delivery.count.limit group.share.heartbeat.interval.ms
+    group.share.initialize.retry.interval.ms group.share.max.assignment.interval.ms
+    group.share.max.delivery.count.limit group.share.max.heartbeat.interval.ms
+    group.share.max.partition.max.record.locks group.share.max.record.lock.duration.ms
+    group.share.max.session.timeout.ms group.share.max.share.sessions group.share.max.size
+    group.share.min.assignment.interval.ms group.share.min.delivery.count.limit
+    group.share.min.heartbeat.interval.ms group.share.min.partition.max.record.locks
+    group.share.min.record.lock.duration.ms group.share.min.session.timeout.ms
+    group.share.partition.max.record.locks group.share.persister.class.name
+    group.share.record.lock.duration.ms group.share.session.timeout.ms
+    group.streams.assignment.interval.ms group.streams.assignor.offload.enable
+    group.streams.heartbeat.interval.ms group.streams.initial.rebalance.delay.ms
+    group.streams.max.assignment.interval.ms group.streams.max.heartbeat.interval.ms
+    group.streams.max.session.timeout.ms group.streams.max.size group.streams.max.standby.replicas
+    group.streams.min.assignment.interval.ms group.streams.min.heartbeat.interval.ms
+    group.streams.min.session.timeout.ms group.streams.num.standby.replicas
+    group.streams.session.timeout.ms share.coordinator.append.linger.ms
+    share.coordinator.cached.buffer.max.bytes share.coordinator.cold.partition.snapshot.interval.ms
+    share.coordinator.load.buffer.size share.coordinator.snapshot.update.records.per.snapshot
+    share.coordinator.state.topic.compression.codec share.coordinator.state.topic.min.isr
+    share.coordinator.state.topic.num.partitions share.coordinator.state.topic.prune.interval.ms
+    share.coordinator.state.topic.replication.factor share.coordinator.state.topic.segment.bytes
+    share.coordinator.threads share.coordinator.write.timeout.ms
+    share.fetch.purgatory.purge.interval.requests
+"""
+WITHOUT_EFFECT: Final = frozenset((_NAMES + _OF_OTHER_GROUPS).split())
+"""Settings that are accepted and change nothing: there is one node, one directory and one thread, and there
+are no share and streams groups."""
 
 DYNAMIC: Final = frozenset(
     {
@@ -93,7 +131,10 @@ DYNAMIC: Final = frozenset(
         "log.cleaner.dedupe.buffer.size",
         "log.cleaner.io.buffer.load.factor",
     }
-) - {"log.roll.hours", "log.roll.jitter.hours", "log.retention.minutes", "log.retention.hours"}
+) - {
+    "log.roll.hours", "log.roll.jitter.hours", "log.retention.minutes", "log.retention.hours",
+    "log.flush.scheduler.interval.ms",
+}  # fmt: skip
 """Settings that can be changed while the broker runs (``DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS``)."""
 
 DYNAMIC_WITHOUT_EFFECT: Final = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
@@ -104,11 +145,24 @@ _ELSEWHERE: Final = {
     "log.dir": "--data",
     "log.dirs": "--data",
 }
+_NO_SECURITY: Final = "connections are neither encrypted nor authenticated"
+_NO_CLASSES: Final = "classes of Java are not loaded"
 _NOT_HERE: Final = {
     "advertised.listeners": "clients get the address of the listener",
+    "alter.config.policy.class.name": _NO_CLASSES,
     "authorizer.class.name": "there are no ACLs",
+    "client.quota.callback.class": "there are no quotas",
+    "connection.failed.authentication.delay.ms": _NO_SECURITY,
+    "connections.max.reauth.ms": _NO_SECURITY,
+    "cordoned.log.dirs": "there is one directory",
+    "create.topic.policy.class.name": _NO_CLASSES,
+    "early.start.listeners": "there is one listener",
+    "max.connections.per.ip.overrides": "max.connections.per.ip is for all addresses",
+    "max.request.partition.size.limit": "it is 2000",
+    "principal.builder.class": _NO_SECURITY,
     "transaction.two.phase.commit.enable": "two-phase commit is not supported",
     "unstable.api.versions.enable": "unstable versions are not supported",
+    "unstable.feature.versions.enable": "unstable versions are not supported",
 }
 _WITHOUT_SECURITY: Final = (
     "sasl.",
@@ -119,6 +173,7 @@ _WITHOUT_SECURITY: Final = (
     "password.",
     "delegation.",
 )
+_OF_TIERED_STORAGE: Final = ("remote.", "log.local.retention.")
 
 
 def refusal(name: str, settings: Iterable[str]) -> str:
@@ -128,7 +183,9 @@ def refusal(name: str, settings: Iterable[str]) -> str:
     if name in _NOT_HERE:
         return f"{name} cannot be set: {_NOT_HERE[name]}"
     if name.startswith(_WITHOUT_SECURITY):
-        return f"{name} cannot be set: connections are neither encrypted nor authenticated"
+        return f"{name} cannot be set: {_NO_SECURITY}"
+    if name.startswith(_OF_TIERED_STORAGE):
+        return f"{name} cannot be set: there is no tiered storage"
     close = get_close_matches(name, [*settings, *TOPIC_SYNONYMS, *WITHOUT_EFFECT], n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return f"a broker has no setting {name}{hint}"

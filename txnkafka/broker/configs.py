@@ -16,7 +16,7 @@ from txnkafka.broker.group_settings import limited
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from txnkafka.broker.broker_config import BrokerConfig
     from txnkafka.config import LogConfig
@@ -34,6 +34,7 @@ class Configs:
         self.static = static
         self._image = image
         self._name = str(node_id)
+        self._told: set[tuple[str, str]] = set()  # faults of topics that were logged
         self.current = static
         self.refresh()
 
@@ -48,20 +49,42 @@ class Configs:
         return self._image.configs.get((BROKER_RESOURCE, self._name), {})
 
     def of_topic(self, topic: str) -> LogConfig:
-        """The settings of a topic's logs. Raises ValueError."""
-        return self.current.log_config(self._image.topic_configs(topic))
+        """The settings of a topic's logs. As in Kafka, a name that is not known does not count; neither does
+        a value that is not understood, since one topic would keep the whole broker from starting."""
+        own = self._image.topic_configs(topic)
+        faults = self.current.faults(own)
+        for fault in faults.values():
+            if (topic, fault) not in self._told:  # else once for each partition
+                self._told.add((topic, fault))
+                LOG.error("a setting of the topic %s does not count: %s", topic, fault)
+        return self.current.log_config({name: own[name] for name in own.keys() - faults.keys()})
 
     def refresh(self) -> None:
         """The registry has changed, or was loaded. What is not understood, which another broker may have
         written, does not count."""
-        current = self.static
-        for level in (self.of_cluster, self.of_node):
-            for name, text in level.items():
-                try:
-                    if name in DYNAMIC:
-                        current = current.changed({name: limited(current, name, text)})
-                except ValueError as error:
-                    LOG.error("a setting of the metadata log does not count: %s", error)
-                if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:
-                    LOG.warning("the setting %s=%s of the metadata log has no effect", name, text)
-        self.current = current
+        self.current = _over(_over(self.static, self.of_cluster), self.of_node)
+        for name, text in (*self.of_cluster.items(), *self.of_node.items()):
+            if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:
+                LOG.warning("the setting %s=%s of the metadata log has no effect", name, text)
+
+    def check(self, new: Mapping[str, str], named: Iterable[str], *, is_of_node: bool) -> None:
+        """Raise ValueError for a new level of which the ``named`` settings cannot be set, with those under it
+        and with the others of the level."""
+        base = _over(self.static, self.of_cluster) if is_of_node else self.static
+        base = _over(base, {name: text for name, text in new.items() if name not in named})
+        base.changed({name: new[name] for name in named if name in DYNAMIC})
+
+
+def _over(config: BrokerConfig, level: Mapping[str, str]) -> BrokerConfig:
+    """The settings with those of a level over them, all at once: one may be right only with another."""
+    wanted = {name: limited(config, name, text) for name, text in level.items() if name in DYNAMIC}
+    try:
+        return config.changed(wanted)
+    except ValueError:
+        pass
+    for name, text in wanted.items():
+        try:
+            config = config.changed({name: text})
+        except ValueError as error:
+            LOG.error("a setting of the metadata log does not count: %s", error)
+    return config

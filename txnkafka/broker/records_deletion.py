@@ -63,7 +63,8 @@ def _refusal(broker: Broker, partition: TopicPartition) -> ErrorCode | None:
     log = broker.logs.get(partition)
     if log is None:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    return None if "delete" in log.config.cleanup_policy else ErrorCode.POLICY_VIOLATION
+    is_only_compacted = log.config.compact and not log.config.delete  # an empty policy is neither
+    return ErrorCode.POLICY_VIOLATION if is_only_compacted else None
 
 
 def _begin(broker: Broker, partition: TopicPartition, offset: int) -> Work | None:

@@ -43,6 +43,7 @@ _GROUPS: Final = (
     ("log.roll.ms", "log.roll.hours"),
     ("log.roll.jitter.ms", "log.roll.jitter.hours"),
     ("log.retention.ms", "log.retention.minutes", "log.retention.hours"),
+    ("log.flush.interval.ms", "log.flush.scheduler.interval.ms"),
 )
 # Settings of the broker that have no default, because others stand for them: hours and minutes.
 _WITHOUT_DEFAULT: Final = frozenset(
@@ -79,7 +80,9 @@ class ConfigEntry(NamedTuple):
 
 def topic_entries(configs: Configs, own: Mapping[str, str]) -> list[ConfigEntry]:
     """All settings of a topic that has set ``own``."""
-    current, levels = configs.current.log_config(own), Levels(configs)
+    faults, levels = configs.current.faults(own), Levels(configs)
+    own = {name: own[name] for name in own.keys() - faults.keys()}
+    current = configs.current.log_config(own)
     rows = [
         (setting.name.replace("_", "."), _text(getattr(current, setting.name)), _kind_of_topic(setting),
          setting.metadata.get("doc"))

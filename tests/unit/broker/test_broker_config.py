@@ -43,9 +43,11 @@ def test_settings_that_topics_have_too(settings: dict[str, str], milliseconds: i
     ("name", "good", "bad"),
     [
         ("min.insync.replicas", "1", "0"),
+        ("min.insync.replicas", "2147483647", "2147483648"),
         ("unclean.leader.election.enable", "TRUE", "maybe"),
         ("leader.replication.throttled.replicas", "0:1,1:1", "x"),
         ("local.retention.ms", "-2", "-3"),
+        ("local.retention.bytes", "9223372036854775807", "9223372036854775808"),
         ("remote.storage.enable", "false", "true"),
     ],
 )
@@ -59,12 +61,78 @@ def test_topic_settings_without_effect_are_checked(name: str, good: str, bad: st
     assert config.log_config({name: bad}) == config.log_config({})
 
 
+@pytest.mark.parametrize("text", ["compact,compact", "delete, delete", "delete,compact,delete"])
+def test_a_policy_is_named_once(text: str) -> None:
+    """Else Apache Kafka does not start; a topic of an older one, which allowed it, is served as it means."""
+    config = BrokerConfig()
+    with pytest.raises(ValueError, match=r"cleanup\.policy names a policy twice"):
+        check_topic(config, {"cleanup.policy": text})
+    with pytest.raises(ValueError, match=r"log\.cleanup\.policy names a policy twice"):
+        BrokerConfig.of({"log.cleanup.policy": text})
+    assert config.log_config({"cleanup.policy": text}).compact == ("compact" in text)
+    assert config.faults({"cleanup.policy": text}) == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "bad"),
+    [
+        ("max.connections.per.ip", "1", "0"),
+        ("log.retention.ms", "1", "0"),
+        ("log.retention.ms", "-5", "x"),
+        ("log.retention.minutes", "-1", "0"),
+        ("log.retention.hours", "1", "0"),
+        ("log.segment.bytes", "1048576", "1048575"),
+        ("log.cleaner.dedupe.buffer.size", "1048577", "1048576"),
+    ],
+)
+def test_what_kafka_does_not_start_with(name: str, good: str, bad: str) -> None:
+    """The rules for a setting of the broker are not always those for the same setting of a topic."""
+    BrokerConfig.of({name: good})
+    with pytest.raises(ValueError, match=name):
+        BrokerConfig.of({name: bad})
+    with pytest.raises(ValueError, match=name):
+        BrokerConfig().changed({name: bad})
+
+
+def test_the_interval_of_flushes_has_two_names() -> None:
+    names = {"log.flush.scheduler.interval.ms": "7", "log.flush.interval.ms": "5"}
+    assert BrokerConfig.of(names).log_config({}).flush_ms == 5
+    del names["log.flush.interval.ms"]
+    config = BrokerConfig.of(names)
+    assert config.log_config({}).flush_ms == 7
+    assert config.changed({"log.flush.interval.ms": "3"}).log_config({}).flush_ms == 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "queued.max.request.bytes", "log.dir.failure.timeout.ms", "group.share.max.size",
+        "group.streams.max.size", "share.coordinator.threads", "controller.quorum.retry.backoff.ms",
+    ],
+)  # fmt: skip
+def test_settings_of_kafka_that_mean_nothing_here(name: str) -> None:
+    assert BrokerConfig.of({name: "1"}) == BrokerConfig()
+
+
+def test_every_negative_retention_time_means_for_ever() -> None:
+    for name in ("log.retention.ms", "log.retention.minutes", "log.retention.hours"):
+        assert BrokerConfig.of({name: "-5"}).log_config({}).retention_ms == -1
+
+
+def test_compaction_lags_that_contradict_each_other() -> None:
+    """Else no topic could be created."""
+    lags = {"log.cleaner.min.compaction.lag.ms": "9", "log.cleaner.max.compaction.lag.ms": "8"}
+    with pytest.raises(ValueError, match=r"min\.compaction\.lag\.ms \(9\) is above"):
+        BrokerConfig.of(lags)
+    BrokerConfig.of({**lags, "log.cleaner.max.compaction.lag.ms": "9"})
+
+
 TEXTS = {
     "log.cleanup.policy": "compact",
     "log.message.timestamp.type": "LogAppendTime",
     "compression.type": "lz4",
     "log.preallocate": "true",
-    "log.segment.bytes": "100",
+    "log.segment.bytes": "1048576",
     "log.index.size.max.bytes": "64",
     "transaction.partition.verification.enable": "false",
 }
@@ -112,6 +180,11 @@ def test_no_name_has_two_meanings() -> None:
         ("listeners", "listeners is set by --listen"),
         ("ssl.keystore.location", "neither encrypted nor authenticated"),
         ("authorizer.class.name", "there are no ACLs"),
+        ("connections.max.reauth.ms", "neither encrypted nor authenticated"),
+        ("principal.builder.class", "neither encrypted nor authenticated"),
+        ("remote.log.storage.system.enable", "there is no tiered storage"),
+        ("log.local.retention.ms", "there is no tiered storage"),
+        ("max.connections.per.ip.overrides", "is for all addresses"),
     ],
 )
 def test_names_that_are_refused(name: str, reason: str) -> None:

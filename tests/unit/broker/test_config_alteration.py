@@ -213,17 +213,6 @@ def test_what_a_broker_takes(where: str, change: Change, expected: str) -> None:
     assert node.broker.config == before
 
 
-def test_configs_of_another_broker_that_are_not_understood_do_not_count() -> None:
-    """Apache Kafka has written them; the broker starts, and the others count."""
-    node = made()
-    configs = {"log.retention.ms": "7", "log.flush.interval.ms": "x", "num.io.threads": "16"}
-    records = [metadata_records.config(BROKER, "1", *item) for item in configs.items()]
-    node.broker.metadata.append(records, node.now_ms)
-    node.restart()
-    assert (config(node).retention_ms, config(node).flush_ms) == (7, (1 << 63) - 1)
-    assert alter(node, BROKER, "1", ("num.io.threads", DELETE, None)) == "NONE"
-
-
 def test_a_change_that_fails_when_it_is_durable_does_not_hold_up_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

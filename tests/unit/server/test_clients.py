@@ -73,9 +73,9 @@ def values(broker: Serving, topic: str, isolation_level: str = "read_committed")
     pytest.fail(f"{topic} has no end after {found}")
 
 
-def create(broker: Serving, topic: str) -> None:
+def create(broker: Serving, topic: str, **configs: str) -> None:
     admin = AdminClient({"bootstrap.servers": broker.address, **QUIET})
-    admin.create_topics([NewTopic(topic, 1)], request_timeout=WAIT)[topic].result(WAIT)
+    admin.create_topics([NewTopic(topic, 1, config=configs)], request_timeout=WAIT)[topic].result(WAIT)
 
 
 # confluent-kafka
@@ -283,8 +283,8 @@ def test_what_was_acknowledged_is_there_after_a_restart(tmp_path: Path, durabili
 
 def test_a_process_that_is_killed_loses_nothing_of_the_page_cache(tmp_path: Path) -> None:
     data, count = tmp_path / "data", 40
-    options = ("--create-topic", "t:1", "--config", "log.segment.bytes=1000")
-    with Serving(data, *options, "--durability", "page_cache") as first:
+    with Serving(data, "--durability", "page_cache") as first:
+        create(first, "t", **{"internal.segment.bytes": "1000"})
         client = producer(first, "t")
         for number in range(count):
             transaction(client, "t", b"%d" % number)

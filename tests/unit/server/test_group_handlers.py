@@ -202,6 +202,8 @@ def test_offset_commit(version: int) -> None:
         answer = of.ask("OffsetCommit", version, group_id="g", topics=(topic,))
         assert answer.topics[0].partitions[0].error_code == ErrorCode.UNKNOWN_TOPIC_ID
     if version <= 4:
+        assert commit(of, 4, version, retention_time_ms=2**63 - 1) == [NONE, UNKNOWN]
+        assert committed(of) == [(4, NONE), (-1, NONE)]
         assert commit(of, 5, version, retention_time_ms=1_000) == [NONE, UNKNOWN]
         of.wait(1_300_000)
         assert committed(of) == [(-1, NONE)] * 2

@@ -304,6 +304,22 @@ def test_delete_records(version: int) -> None:
     assert of.ask("DeleteRecords", version).topics == ()
 
 
+@pytest.mark.parametrize(
+    ("policy", "error"),
+    [
+        ("", ErrorCode.NONE), ("delete", ErrorCode.NONE), ("compact,delete", ErrorCode.NONE),
+        ("compact", ErrorCode.POLICY_VIOLATION),
+    ],
+)  # fmt: skip
+def test_records_of_compacted_topics_are_not_deleted(policy: str, error: ErrorCode) -> None:
+    of = node()
+    of.create("u", cleanup_policy=policy)
+    wanted = delete_records.DeleteRecordsPartition(partition_index=0, offset=-1)
+    topic = delete_records.DeleteRecordsTopic(name="u", partitions=(wanted,))
+    (answer,) = of.ask("DeleteRecords", 2, topics=(topic,)).topics
+    assert [each.error_code for each in answer.partitions] == [error]
+
+
 def test_records_of_a_topic_that_is_deleted_meanwhile() -> None:
     of = node()
     of.append(batch_of(b"a"))

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["handle"]
 
+_LAST_MS = 2**63 - 1  # of a timestamp
+
 
 def handle(
     broker: Broker, request: OffsetCommitRequest, version: int, context: Context, reply: Reply
@@ -33,7 +35,7 @@ def handle(
     by_id, image = version >= 10, broker.image
     names = [image.topic_names.get(topic.topic_id) if by_id else topic.name for topic in request.topics]
     retention_ms = request.retention_time_ms
-    expire_timestamp = -1 if retention_ms < 0 else context.now_ms + retention_ms
+    expire_timestamp = -1 if retention_ms < 0 else min(context.now_ms + retention_ms, _LAST_MS)
     wanted = {}
     for name, topic in zip(names, request.topics, strict=True):
         for each in topic.partitions:

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchFilter"]
 
+_LAST_MS = 2**63 - 1  # of a timestamp; with a longer retention tombstones and markers stay for ever
+
 
 class BatchFilter:
     """Filters the batches of a log in offset order, from the first on.
@@ -68,7 +70,7 @@ class BatchFilter:
         self._keys = keys
         self._transactions = transactions
         self._now_ms = now_ms
-        self._horizon_ms = now_ms + delete_retention_ms
+        self._horizon_ms = min(now_ms + delete_retention_ms, _LAST_MS)
         self._reader = BatchReader()
         self._compressors: dict[int, Compressor] = {}
 

@@ -178,19 +178,19 @@ class LocalLog:
         if work is not None:
             perform(work)
 
-    def seal(self, config: LogConfig) -> None:
+    def seal(self) -> None:
         """Seal the active segment against appends, and write its indexes. Raises OSError."""
         active = self.segments.active
         active.seal()
-        if config.preallocate:
+        if active.was_preallocated:  # whatever the setting is now
             active.trim()
         active.save()
 
-    def save(self, config: LogConfig) -> None:
+    def save(self) -> None:
         """Write all unsaved index entries to their files; no more appends follow. Raises OSError."""
         for segment in self.segments[:-1]:
             segment.save()
-        self.seal(config)
+        self.seal()
 
     def close_files(self) -> None:
         """Close all files."""

@@ -75,6 +75,7 @@ class LogSegment(SegmentWriter):
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self._loaded = True
         self.bytes_since_entry = 0  # of the offset index
+        self.was_preallocated = False
 
     @property
     def is_named(self) -> bool:
@@ -389,6 +390,7 @@ class LogSegment(SegmentWriter):
 
     def preallocate(self) -> None:
         """Extend the file to the maximum size of the segment. Raises OSError."""
+        self.was_preallocated = True
         self.file("log").truncate(max(self.size, self.config.segment_bytes))
 
     def trim(self) -> None:

@@ -200,7 +200,7 @@ class PartitionLog(LogWriter):
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
             return  # KAFKA-6388: there is nothing to close
-        self.local.seal(self.config)
+        self.local.seal()
         self.snapshots.write(base_offset, self.producers.snapshot())
         self.local.roll(base_offset, self.config, now_ms)
         self.offsets.positions.on_roll(base_offset)
@@ -383,7 +383,7 @@ class PartitionLog(LogWriter):
             self.check_usable()
             if self.needs_flush or self.flushing.has_contents:
                 self.flush()
-            self.local.save(self.config)
+            self.local.save()
             if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
                 self.snapshots.write(self.log_end_offset, self.producers.snapshot())
             self.flushing.sync_derived()

@@ -39,7 +39,7 @@ ASSIGNMENT: Final = Message("consumer_protocol_assignment", "0-3").of(
 
 
 def decode_subscription(data: bytes, *, version: int = _HIGHEST) -> dict[str, Any] | None:
-    """Return the fields of a member's subscription, up to those of ``version``; None for other bytes. Those of
+    """Return the fields of a subscription, up to those of ``version``; None for other bytes. Those of
     version 0 are right even where a client announces a version that it does not write."""
     return _decode(SUBSCRIPTION, data, version)
 

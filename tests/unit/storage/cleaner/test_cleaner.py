@@ -325,6 +325,18 @@ def test_a_tombstone_gets_a_horizon_and_goes_behind_it(codec: str) -> None:
     assert log.records() == [(1, b"b", b"1"), (3, b"c", b"1")]
 
 
+@pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**63 - NOW])
+def test_tombstones_and_markers_that_stay_for_ever(retention_ms: int) -> None:
+    """Their horizon does not fit into 64 bits."""
+    log = CompactedLog(delete_retention_ms=retention_ms)
+    log.commit(1, A)
+    log.data(-1, (b"a", None), B)
+    followed(log, 1)
+    for _ in range(3):
+        log.clean(after_ms=1_000_000)
+    assert whats(log)[:2] == [COMMIT, "a b"]
+
+
 def test_timestamps_do_not_change_with_a_delete_horizon() -> None:
     log = CompactedLog()
     log.now += 5

@@ -15,7 +15,7 @@ from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
 SMALL = {"segment_bytes": 300, "index_interval_bytes": 0}
-PREALLOCATION = 4  # the truncations of a roll before it: those of both indexes and of the old segment
+PREALLOCATION = 3  # the truncations of a first roll before it are those of both indexes
 
 
 def faulty(call: str, *, error: int = errno.ENOSPC, **config: object) -> tuple[MemoryFiles, FaultPlan, Log]:
@@ -52,22 +52,28 @@ def offsets(log: Log) -> list[int]:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
-@pytest.mark.parametrize("ahead", [1, 2, 3, PREALLOCATION])
-def test_a_failed_preallocation_leaves_no_file(ahead: int, error: int) -> None:
+@pytest.mark.parametrize(
+    ("rolls", "ahead"),
+    [(0, 1), (0, 2), (0, PREALLOCATION), (1, 1), (1, 2)],  # a later roll trims the old segment before it
+)
+def test_a_failed_preallocation_leaves_no_file(rolls: int, ahead: int, error: int) -> None:
     """The log continues in the previous segment, and a reopened log has all acknowledged records."""
     files, plan, log = faulty("truncate", error=error, preallocate=True)
+    for _ in range(rolls):
+        log.plain()
+        log.log.roll(log.now_ms)
     log.plain()
     log.log.flush()
     plan.fails = plan.counted + ahead
     with pytest.raises(OSError, match="planned"):
         log.log.roll(log.now_ms)
     assert log.log.fenced is None
-    assert names(files) == [f"{0:020}.log"]
+    assert names(files) == [f"{base:020}.log" for base in [0, 2][: rolls + 1]]
     log.plain()
     log.log.flush()
     for state in crash_states(files, begin=len(files.journal)):
         again = on(MemoryFiles(base=state.disk), log)
-        assert offsets(again) == [0, 2], state.name
+        assert offsets(again) == [0, 2, 4][: rolls + 2], state.name
 
 
 def test_a_file_that_a_failed_roll_cannot_remove_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

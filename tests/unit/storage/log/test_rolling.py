@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.unit.storage.client import NOW, PATH, Log, data
+from tests.unit.storage.client import NOW, PATH, Log, data, opened
 from txnkafka.errors import (
     MessageTooLargeError,
     RecordListTooLargeError,
 )
 from txnkafka.storage.formats import parse_producer_snapshot
+from txnkafka.storage.recovery.log_loader import Start
+from txnkafka.testing.crash_states import crash_states
+from txnkafka.testing.memory_files import MemoryFiles
 
 BATCH = len(data())  # size of a batch of two records
 
@@ -145,21 +150,66 @@ def test_ul_61_snapshots_at_a_roll_and_at_a_close() -> None:
     assert (entry.last_sequence, entry.last_offset) == (3, 3)
 
 
+def sizes(log: Log) -> list[int]:
+    """The sizes of the ``.log`` files."""
+    return [each.size for each in log.log.files.list(PATH) if each.name.endswith(".log")]
+
+
 def test_preallocated_files_end_where_the_log_ends_after_roll_and_close() -> None:
     log = Log(segment_bytes=1000, preallocate=True)
     log.plain()
-
-    def sizes() -> list[int]:
-        entries = log.log.files.list(PATH)
-        return [each.size for each in entries if each.name.endswith(".log")]
-
-    assert sizes() == [1000] or sizes() == [BATCH]
+    assert sizes(log) == [1000] or sizes(log) == [BATCH]
     log.log.roll(NOW)
     log.plain()
     log.log.flush()
-    assert sizes() == [BATCH, 1000]
+    assert sizes(log) == [BATCH, 1000]
     log.log.close()
-    assert sizes() == [BATCH, BATCH]
+    assert sizes(log) == [BATCH, BATCH]
+
+
+def preallocated_until_now() -> Log:
+    """A log with a preallocated segment, for which ``preallocate`` was switched off."""
+    log = Log(segment_bytes=1000, preallocate=True)
+    log.plain()
+    log.log.roll(NOW)
+    log.plain()
+    log.log.flush()
+    log.log.update_config(replace(log.log.config, preallocate=False))
+    assert sizes(log) == [BATCH, 1000]
+    return log
+
+
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_segment_ends_at_the_log_when_preallocation_was_switched_off_meanwhile(clean: bool) -> None:
+    """Whatever its end: a roll, a clean stop, a crash."""
+    log = preallocated_until_now()
+    log.log.roll(NOW)
+    log.plain()
+    log.log.flush()
+    assert sizes(log) == [BATCH, BATCH, BATCH]
+    log.restart(clean=clean)
+    assert sizes(log) == [segment.size for segment in log.log.segments]
+    log = preallocated_until_now()
+    log.restart(clean=clean)
+    assert sizes(log) == [segment.size for segment in log.log.segments] == [BATCH, BATCH]
+    assert log.plain().first_offset == 4
+
+
+def test_a_crash_between_roll_and_flush_leaves_no_zeros_of_a_preallocated_segment() -> None:
+    """Preallocation was switched off before."""
+    log = preallocated_until_now()
+    files = log.log.files
+    assert isinstance(files, MemoryFiles)
+    begin, start = len(files.journal), Start(False, log.log.recovery_point, 0)
+    log.log.roll(NOW)
+    log.plain()
+    log.log.flush()
+    states = list(crash_states(files, begin=begin))
+    assert len(states) > 10
+    for state in states:
+        again = Log(opened(MemoryFiles(base=state.disk), start))
+        assert sizes(again) == [segment.size for segment in again.log.segments], state.name
+        assert again.plain().first_offset in (4, 6), state.name
 
 
 def test_zeros_of_a_preallocated_file_after_a_crash() -> None:
