@@ -228,9 +228,9 @@ class TransactionCoordinator:
     def _fly(self, flights: list[Flight]) -> None:
         """Append records of one partition as one batch; nobody waits for COMPLETE_* and tombstones."""
         partition = partition_for(flights[0].record.transactional_id, self.partition_count)
-        records, is_awaited = [], False
+        records, is_awaited, limit = [], False, self._host.max_batch_bytes(partition)
         for flight in flights:
-            records.append(encoded_with_room(flight.record, self.version, self.config.max_batch_bytes))
+            records.append(encoded_with_room(flight.record, self.version, limit))
             is_awaited = is_awaited or flight.request.reply is not None or bool(flight.result.effects)
         self.in_flight.add(self._host.append(partition, records, is_awaited=is_awaited), flights)
 
@@ -373,8 +373,8 @@ class TransactionCoordinator:
         for transactional_id in self._expiry.due(ids, self._ticks.at(now_ms)):
             if (flight := self._tombstone(transactional_id, now_ms)) is not None:
                 tombstones.setdefault(self.partition_of(transactional_id), []).append(flight)
-        for flights in tombstones.values():
-            for batch in batches_of(flights, attrgetter("record.key"), self.config.max_batch_bytes):
+        for partition, flights in tombstones.items():
+            for batch in batches_of(flights, attrgetter("record.key"), self._host.max_batch_bytes(partition)):
                 with suppress(KafkaError):  # nothing was written: these ids stay until the next round
                     self._fly(batch)
 

@@ -10,7 +10,6 @@ from tests.unit.coordinator.transition_cases import LATE, MUCH_LATER, NOW, START
 from tests.unit.coordinator.world import T0, T1, World
 from txnkafka.coordinator.expiry import SLICE, batches_of
 from txnkafka.coordinator.transaction_partition import TransactionPartition, loaded_records
-from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_events import (
     AddPartitions,
     Answer,
@@ -209,7 +208,8 @@ def test_tombstones_come_in_batches_that_the_log_accepts() -> None:
 
 
 def test_many_ids_expire_in_slices() -> None:
-    world = World(config=TransactionConfig(max_batch_bytes=4_096))
+    world = World()
+    world.host.max_bytes = 4_096
     number = SLICE + 500
     for i in range(number):
         world.send(InitProducerId(f"id-{i:05}", 60_000))
