@@ -71,6 +71,7 @@ class Groups:
             self,
             config=group_config(config),
             partition_count=config.offsets_topic_num_partitions,
+            ticks=broker.ticks,
         )
         self._load(now_ms)
         removed = broker.image.removed_topic_ids
@@ -238,7 +239,7 @@ class Groups:
         return self.coordinator.listed()
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns when to be called again at the latest."""
+        """Do what is due; returns the ticks at which to be called again at the latest."""
         return self.coordinator.advance(now_ms)
 
     # GroupHost

@@ -83,6 +83,7 @@ class Transactions:
             ),
             partition_count=config.transaction_state_log_num_partitions,
             version=broker.image.features.get("transaction.version", 0),
+            ticks=broker.ticks,
         )
         self._blocks.producer_ids.request()
         self._load(now_ms)
@@ -264,7 +265,7 @@ class Transactions:
     # Time
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns when to be called again at the latest."""
+        """Do what is due; returns the ticks at which to be called again at the latest."""
         self._broker.now_ms = now_ms
         return self.coordinator.advance(now_ms)
 

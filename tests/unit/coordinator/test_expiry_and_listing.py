@@ -53,9 +53,9 @@ def test_a_clock_that_goes_backwards_is_tolerated() -> None:
     world = World()
     world.host.now_ms = 10**12
     producer = world.init()
-    world.host.now_ms -= DAY
+    world.set_clock(-DAY)
     world.begin(producer, T0)
-    world.host.now_ms -= DAY
+    world.set_clock(-DAY)
     world.ask(world.end(producer, True))
     assert world.state().state == S.COMPLETE_COMMIT
     assert world.advance(0) > world.now
@@ -67,16 +67,16 @@ def test_a_clock_that_was_years_ahead_delays_nothing() -> None:
     stuck, slow = world.init("stuck"), world.init("slow", timeout_ms=1_000)
     world.begin(stuck, T0, transactional_id="stuck")
     world.advance(0)
-    world.host.now_ms += 3 * DAY
+    world.set_clock(3 * DAY)
     world.host.refuse[T0] = ErrorCode.KAFKA_STORAGE_ERROR
     world.ask(world.end(stuck, True, "stuck"))
     parked = world.send(InitProducerId("stuck", 60_000))
     world.advance(0)
-    world.host.now_ms -= 3 * DAY
+    world.set_clock(-3 * DAY)
     world.begin(slow, T1, transactional_id="slow")
     world.host.refuse.clear()
     world.host.now_ms += 4_000
-    assert world.coordinator.advance(world.now) <= world.now + 10_000
+    assert world.coordinator.advance(world.now) <= world.ticks.now + 10_000
     world.host.settle()
     assert [answer.producer_epoch for answer in parked] == [2]
     world.advance(10_000)
@@ -123,6 +123,21 @@ def test_a_timeout_that_cannot_be_written_spends_one_epoch() -> None:
         world.advance(10_000)
         world.host.settle()
         assert (world.state().state, world.state().producer_epoch) == (S.COMPLETE_ABORT, 1)
+
+
+def test_a_clock_that_goes_back_and_forth_ends_no_transaction() -> None:
+    world = World()
+    world.host.now_ms = 10**12
+    producer = world.init()
+    world.begin(producer, T0)
+    world.advance(6_000)
+    world.set_clock(-DAY)
+    world.advance(11_000)
+    world.set_clock(DAY)
+    world.advance(11_000)
+    world.host.settle()
+    assert world.state().state == S.ONGOING
+    assert world.error(world.end(producer, True)) == ErrorCode.NONE
 
 
 def test_a_pending_transaction_is_left_alone() -> None:
