@@ -116,6 +116,7 @@ class Host:
     early: list[Callable[[], None]] = field(default_factory=list)
     refuse: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
     failing: ErrorCode = ErrorCode.NONE
+    max_bytes: int = 1 << 20  # of a batch
     written: list[Marker] = field(default_factory=list)
 
     def append(
@@ -128,6 +129,9 @@ class Host:
         log.entries += records
         self._when_durable(log, lambda error: self._flushed(ticket, error), self._kind(records))
         return ticket
+
+    def max_batch_bytes(self, partition: int) -> int:
+        return self.max_bytes
 
     def _kind(self, records: Sequence[tuple[bytes, bytes | None]]) -> str:
         value = records[0][1]

@@ -56,6 +56,7 @@ class Host:
 
     def __post_init__(self) -> None:
         self.memory = MemoryFiles()
+        self._running_ms = 0
         self.open()
 
     def open(self) -> None:
@@ -69,6 +70,7 @@ class Host:
             FaultyFiles(self.memory, self.refusals), PATH, BrokerConfig.of(settings), now_ms=self.now_ms,
             durability=durability,
         )  # fmt: skip
+        self.broker.ticks.tell(self._running_ms)
         self.settle()
 
     def settle(self) -> None:
@@ -110,12 +112,18 @@ class Host:
         return True
 
     def wait(self, ms: int) -> None:
-        """Set the clock forward, or back, and do what is due."""
+        """Let time pass, and do what is due."""
+        self._running_ms += ms
+        self.broker.ticks.tell(self._running_ms)
+        self.set_clock(ms)
+
+    def set_clock(self, ms: int) -> None:
+        """Set the wall clock forward, or back, and do what is due."""
         self.now_ms += ms
         for _ in range(100):
             deadline = self.broker.advance(self.now_ms)
             self.settle()
-            if deadline > self.now_ms:
+            if deadline > self.broker.ticks.now:
                 return
         raise AssertionError("the broker is due again and again at the same time")
 

@@ -9,7 +9,8 @@ Commands, beside those of a producer (``A init``, ``A send``, … see ``Producer
     preset X epoch=32766 [producer=N]
                             append a record to __transaction_state, as if the transactional id had got there
                             by many transactions, and restart
-    wait 61s                set the clock forward (or back: wait -1h), and do what is due
+    wait 61s                let time pass, and do what is due
+    clock -1h               set the clock back (or forward), and do what is due; no time passes
     hold flush|work, flush, begin flush, finish flush, work, release
     fail write|sync PATH [ENOSPC], heal
     crash [keep=PATH], kill, restart, clean
@@ -224,6 +225,9 @@ class Interpreter:
 
     def do_wait(self, given: Arguments) -> None:
         self.on.wait(milliseconds(given.words[0]))
+
+    def do_clock(self, given: Arguments) -> None:
+        self.on.set_clock(milliseconds(given.words[0]))
 
     def do_hold(self, given: Arguments) -> None:
         self.on.held |= set(given.words)

@@ -2,8 +2,8 @@
 
 Requests come in as methods with a ``reply``, which is called once, now or later; what waits for the disk goes
 out as a ``Flush`` or a piece of ``Work``, which the host runs without its lock and hands back; time comes in
-by ``advance``. So a host is a loop around ``begin_flush`` and ``finish_flush``, ``begin_work`` and
-``finish_work``, ``advance``. For one thread at a time.
+by ``advance``, and by ``ticks``, which a host tells how it passes. So a host is a loop around ``begin_flush``
+and ``finish_flush``, ``begin_work`` and ``finish_work``, ``advance``. For one thread at a time.
 
 Source: ``BrokerServer``, ``ReplicaManager``, ``ControllerServer`` of a combined node.
 """
@@ -27,6 +27,7 @@ from txnkafka.broker.missing_logs import MissingLogs
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
 from txnkafka.broker.turns import Turns
+from txnkafka.coordinator.ticks import Ticks
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.storage.data_directory import DataDirectory
 
@@ -101,6 +102,7 @@ class Broker:
     ) -> None:
         self.configs = configs
         self.now_ms = now_ms  # of the last call: the time of what comes back from the disk
+        self.ticks = Ticks(now_ms)  # which pass whatever the clock is set to; the host tells them
         self.data = data
         self.metadata = metadata
         self.image: ClusterImage = metadata.image  # what the metadata log says
@@ -248,14 +250,14 @@ class Broker:
 
     def advance(self, now_ms: int) -> int:
         """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
-        when to be called again at the latest."""
+        the ticks at which to be called again at the latest."""
         self.now_ms = now_ms
         deadline = self.deadlines.advance(now_ms)
         self._poll()
         return min(deadline, self.deadlines.flush(now_ms))
 
     def is_quiet(self, now_ms: int) -> bool:
-        """Whether ``advance``, ``begin_flush`` and ``begin_work`` have nothing to do before the time that
+        """Whether ``advance``, ``begin_flush`` and ``begin_work`` have nothing to do before the ticks that
         ``advance`` has returned: so it is behind most requests that did not have to wait for the disk. What
         is due of transactions is done."""
         self.now_ms = now_ms

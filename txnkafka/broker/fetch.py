@@ -17,7 +17,6 @@ from txnkafka.broker.durability import error_code
 from txnkafka.broker.leader_epochs import leader_epoch_error
 from txnkafka.broker.listing import end_offset_for_epoch
 from txnkafka.broker.requests import FetchedPartition
-from txnkafka.coordinator.ticks import Ticks
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import IsolationLevel, TopicPartition
@@ -70,7 +69,6 @@ class Fetches:
         self._deadlines: list[tuple[int, int, Waiting]] = []  # a heap, also with some that were answered
         self._arrivals = 0
         self._by_partition: dict[TopicPartition, dict[Waiting, None]] = {}
-        self._ticks = Ticks()
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -87,7 +85,7 @@ class Fetches:
             reply(answer.partitions)
             return _nothing
         answer.release()
-        waiting = Waiting(request, reply, self._ticks.at(now_ms) + request.max_wait_ms)
+        waiting = Waiting(request, reply, self._broker.ticks.at(now_ms) + request.max_wait_ms)
         self._waiting[waiting] = None
         self._add_deadline(waiting)
         for partition in request.partitions:
@@ -111,12 +109,12 @@ class Fetches:
                 answer.release()
 
     def advance(self, now_ms: int) -> int:
-        """Answer the requests whose time is over; returns when the next one's is."""
-        ticks = self._ticks.at(now_ms)
+        """Answer the requests whose time is over; returns the ticks at which the next one's is."""
+        ticks = self._broker.ticks.at(now_ms)
         while self._deadlines:
             until_ticks, _, waiting = self._deadlines[0]
             if until_ticks > ticks and waiting in self._waiting:
-                return self._ticks.wall(until_ticks)
+                return until_ticks
             heappop(self._deadlines)
             if waiting in self._waiting:
                 self._answer(waiting, self._read(waiting.request))

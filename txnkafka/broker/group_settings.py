@@ -86,7 +86,6 @@ def group_config(config: BrokerConfig) -> GroupConfig:
             config.group_consumer_regex_refresh_interval_ms,
             {name: (low, high) for name, (low, _, high) in limits_of_consumer_groups(config).items()},
         ),
-        config.message_max_bytes,
     )
 
 

@@ -8,7 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka._core.encode import encode_batch
-from txnkafka.broker.coordinator_log import append_record_batch, load_each, log_of
+from txnkafka.broker.coordinator_log import (
+    TooLarge,
+    append_record_batch,
+    load_each,
+    log_of,
+    max_batch_bytes,
+)
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.group_settings import group_config
 from txnkafka.broker.txn_offset_commit import TxnOffsetCommit
@@ -59,11 +65,13 @@ class Groups:
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
+        self._too_large = TooLarge()
         config = broker.config
         self.coordinator = GroupCoordinator(
             self,
             config=group_config(config),
             partition_count=config.offsets_topic_num_partitions,
+            ticks=broker.ticks,
         )
         self._load(now_ms)
         removed = broker.image.removed_topic_ids
@@ -231,7 +239,7 @@ class Groups:
         return self.coordinator.listed()
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns when to be called again at the latest."""
+        """Do what is due; returns the ticks at which to be called again at the latest."""
         return self.coordinator.advance(now_ms)
 
     # GroupHost
@@ -265,9 +273,15 @@ class Groups:
                 base_sequence=0, transactional=True,
             )  # fmt: skip
             guard = _guard(log, producer.producer_id)
-        info = append_record_batch(broker, log, batch, guard=guard)
+        is_answered = any(value is not None for _, value in records)  # a client hears of what it has sent
+        too_large = None if is_answered else self._too_large
+        info = append_record_batch(broker, log, batch, guard=guard, too_large=too_large)
         broker.durability.when_durable(log, call)
         return info.first_offset
+
+    def max_batch_bytes(self, partition: int) -> int:
+        """The largest batch that the log of a partition of ``__consumer_offsets`` takes now."""
+        return max_batch_bytes(self._broker, TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
 
     def when_durable(self, partition: int, call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to the partition so far is durable, or never will be."""

@@ -144,7 +144,7 @@ class LogCleaner:
             stats.segments_after,
         )  # fmt: skip
         if stats.end_offset > stats.first_dirty_offset:
-            self._next_ms = broker.now_ms  # there may be another one
+            self._next_ms = self._ticks  # there may be another one
         if broker.logs.get(partition) is log:
             broker.data.checkpoints.cleaner_offsets[partition] = stats.end_offset
             broker.jobs.add(broker.data.checkpoints.cleaner_offsets_work, _logged)

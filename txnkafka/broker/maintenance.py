@@ -2,12 +2,13 @@
 
 Everything that waits for the disk is a job, for one log after the other, so that requests come in between.
 
-Source: ``LogManager.startup``: the flush, retention and checkpoint tasks; ``LogCleaner``.
+Source: ``LogManager.startupWithConfigOverrides``: the flush, retention and checkpoint tasks.
 """
 
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.log_manager import flush_is_due
@@ -21,9 +22,11 @@ if TYPE_CHECKING:
 __all__ = ["Maintenance"]
 
 LOG = logging.getLogger("txnkafka.broker")
-FLUSH_CHECK_MS: Final = 3_000  # how often flush.ms is looked at
+FLUSH_CHECK_MS: Final = 3_000  # how often flush.ms is looked at, and what was deleted
+INITIAL_DELAY_MS: Final = 30_000  # log.initial.task.delay.ms
 PIECES: Final = 2  # of work that the upkeep of a log has at most
 CHECKPOINT_MS: Final = 60_000  # log.flush.offset.checkpoint.interval.ms
+NEVER: Final = (1 << 63) - 1
 
 
 class Maintenance:
@@ -33,7 +36,10 @@ class Maintenance:
         self._broker = broker
         self._next_flush_ms = now_ms + FLUSH_CHECK_MS
         self._next_checkpoint_ms = now_ms + CHECKPOINT_MS
-        self._next_upkeep_ms = now_ms + broker.config.log_retention_check_interval_ms
+        # not a whole interval: a broker that is restarted more often would never delete anything
+        self._next_upkeep_ms = now_ms + min(INITIAL_DELAY_MS, broker.config.log_retention_check_interval_ms)
+        # logs with deleted files: the ticks at which some are to be removed, and their time of the wall
+        self._removals: dict[PartitionLog, tuple[int, int]] = {}
 
     def advance(self, now_ms: int, ticks: int) -> int:
         """Ask for what is due at these ticks; returns the ticks at which something is due next."""
@@ -43,6 +49,8 @@ class Maintenance:
             for log in broker.logs.values():
                 if flush_is_due(log, now_ms):
                     broker.manager.tickets.want(log)
+                self._look_for_deleted(log, now_ms, ticks)
+            self._removals = {log: due for log, due in self._removals.items() if self._has(log)}
         if ticks >= self._next_upkeep_ms:
             self._next_upkeep_ms = ticks + broker.config.log_retention_check_interval_ms
             for log in list(broker.logs.values()):
@@ -50,20 +58,47 @@ class Maintenance:
         if ticks >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = ticks + CHECKPOINT_MS
             broker.jobs.add(lambda: broker.data.checkpoints.work(broker.logs), _logged)
-        return min(self._next_flush_ms, self._next_upkeep_ms, self._next_checkpoint_ms)
+        removals_at = self._remove(ticks)
+        return min(self._next_flush_ms, self._next_upkeep_ms, self._next_checkpoint_ms, removals_at)
+
+    def _has(self, log: PartitionLog) -> bool:
+        partition = log.topic_partition
+        return self._broker.logs.get(partition) is log and self._broker.serves(partition)
 
     def _keep_up(self, log: PartitionLog, now_ms: int) -> None:
         """One log: idle producers are forgotten, old segments deleted, deleted files removed. The files of a
         partition that the registry does not have stay as they are: nobody has said how long to keep them."""
-        broker, partition = self._broker, log.topic_partition
-        pieces = broker.manager.upkeep(log, now_ms)
+        pieces = self._broker.manager.upkeep(log, now_ms)
 
         def begin() -> Work | None:
-            is_here = broker.logs.get(partition) is log and broker.serves(partition)
-            return next(pieces, None) if is_here else None
+            return next(pieces, None) if self._has(log) else None
 
         for _ in range(PIECES):
-            broker.jobs.add(begin, _logged)
+            self._broker.jobs.add(begin, _logged)
+
+    def _look_for_deleted(self, log: PartitionLog, now_ms: int, ticks: int) -> None:
+        """Note when the next deleted files of a log are to be removed: in ticks, for the clock may be set."""
+        due_ms = log.local.deleted.next_ms
+        if due_ms is not None and log not in self._removals and log.fenced is None:
+            delay_ms = min(max(due_ms - now_ms, 0), log.config.file_delete_delay_ms)
+            self._removals[log] = ticks + delay_ms, due_ms
+
+    def _remove(self, ticks: int) -> int:
+        """Ask for the removals that are due (``LocalLog.deleteSegmentFiles``); returns when the next is."""
+        for log in [log for log, (at, _) in self._removals.items() if at <= ticks]:
+            _, due_ms = self._removals.pop(log)
+            removal, removed = partial(self._removal, log, due_ms), partial(self._removed, log, due_ms)
+            self._broker.jobs.add(removal, removed)
+        return min((at for at, _ in self._removals.values()), default=NEVER)
+
+    def _removal(self, log: PartitionLog, due_ms: int) -> Work | None:
+        return log.local.removal(due_ms) if self._has(log) and log.fenced is None else None
+
+    def _removed(self, log: PartitionLog, due_ms: int, error: Exception | None) -> None:
+        _logged(error)
+        if error is not None:  # not every few seconds
+            again = self._broker.ticks.now + self._broker.config.log_retention_check_interval_ms
+            self._removals[log] = again, due_ms
 
 
 def _logged(error: Exception | None) -> None:

@@ -12,7 +12,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.encode import encode_batch, end_txn_marker
-from txnkafka.broker.coordinator_log import append_record_batch, load_each, log_of
+from txnkafka.broker.coordinator_log import (
+    TooLarge,
+    append_record_batch,
+    load_each,
+    log_of,
+    max_batch_bytes,
+)
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
 from txnkafka.broker.unknown_transactions import settle
@@ -64,6 +70,7 @@ class Transactions:
         self._broker = broker
         self._blocks = ProducerIdBlocks(broker)
         self._flush_tickets = 0
+        self._too_large = TooLarge()
         config = broker.config
         limits = Limits(config.transaction_max_timeout_ms, config.transactional_id_expiration_ms)
         self.coordinator = TransactionCoordinator(
@@ -73,10 +80,10 @@ class Transactions:
                 limits,
                 config.transaction_abort_timed_out_transaction_cleanup_interval_ms,
                 config.transaction_remove_expired_transaction_cleanup_interval_ms,
-                max_batch_bytes=config.message_max_bytes,
             ),
             partition_count=config.transaction_state_log_num_partitions,
             version=broker.image.features.get("transaction.version", 0),
+            ticks=broker.ticks,
         )
         self._blocks.producer_ids.request()
         self._load(now_ms)
@@ -258,7 +265,7 @@ class Transactions:
     # Time
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns when to be called again at the latest."""
+        """Do what is due; returns the ticks at which to be called again at the latest."""
         self._broker.now_ms = now_ms
         return self.coordinator.advance(now_ms)
 
@@ -270,7 +277,8 @@ class Transactions:
         """Append one batch to a partition of ``__transaction_state``."""
         broker, now_ms = self._broker, self._broker.now_ms
         log = log_of(broker, _state_partition(partition))
-        append_record_batch(broker, log, encode_batch([(key, value, now_ms) for key, value in records]))
+        batch = encode_batch([(key, value, now_ms) for key, value in records])
+        append_record_batch(broker, log, batch, too_large=self._too_large)
         self._flush_tickets = ticket = self._flush_tickets + 1
         broker.durability.when_durable(
             log,
@@ -278,6 +286,10 @@ class Transactions:
             is_awaited=is_awaited,
         )
         return ticket
+
+    def max_batch_bytes(self, partition: int) -> int:
+        """The largest batch that the log of a partition of ``__transaction_state`` takes now."""
+        return max_batch_bytes(self._broker, _state_partition(partition))
 
     def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
         """The ticket of a flush of the producer's data in these partitions; None when all is durable."""

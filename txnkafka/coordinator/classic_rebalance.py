@@ -25,8 +25,7 @@ E = ErrorCode
 
 
 class GroupConfig(NamedTuple):
-    """The settings ``group.*`` and ``offset*`` of the broker; ``max_batch_bytes`` is the
-    ``max.message.bytes`` of ``__consumer_offsets``."""
+    """The settings ``group.*`` and ``offset*`` of the broker."""
 
     min_session_timeout_ms: int = 6_000
     max_session_timeout_ms: int = 1_800_000
@@ -36,7 +35,6 @@ class GroupConfig(NamedTuple):
     retention_ms: int = 604_800_000
     retention_check_interval_ms: int = 600_000
     consumer: ConsumerGroupConfig = ConsumerGroupConfig()
-    max_batch_bytes: int = 1_048_588
 
 
 class Persist(Protocol):

@@ -25,6 +25,10 @@ class CoordinatorHost(Protocol):
         """Append one batch to a partition of ``__transaction_state``; returns its ticket. What is not awaited
         may become durable with what is appended later. Raises KafkaError when nothing was appended."""
 
+    def max_batch_bytes(self, partition: int) -> int:
+        """The largest batch that the log of a partition of ``__transaction_state`` takes: ask for each batch,
+        because it may change at any time."""
+
     def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
         """The ticket of a flush of everything that the producer has appended to these partitions so far, or
         None when all of it is durable. Raises KafkaError when it can never be."""

@@ -63,10 +63,15 @@ class GroupCoordinator:
     request; ``reply`` is called once, now or later."""
 
     def __init__(
-        self, host: GroupHost, *, config: GroupConfig | None = None, partition_count: int = DEFAULT_PARTITIONS
+        self,
+        host: GroupHost,
+        *,
+        config: GroupConfig | None = None,
+        partition_count: int = DEFAULT_PARTITIONS,
+        ticks: Ticks | None = None,
     ) -> None:
         self.partitions = GroupPartitions(partition_count)
-        self._ticks = Ticks()
+        self._ticks = ticks or Ticks()
         self._timers = Timers()
         self._log = GroupLog(host, self.partitions)
         self._rebalance = ClassicRebalance(self._timers, config or GroupConfig(), self._log.append_group)
@@ -329,7 +334,7 @@ class GroupCoordinator:
     # Time
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns when to be called again at the latest."""
+        """Do what is due; returns the ticks at which to be called again at the latest."""
         self.at(now_ms)
         ticks = self._rebalance.ticks
         expiry = self._expiry or self._begin_expiry(ticks)
@@ -341,11 +346,11 @@ class GroupCoordinator:
                 self._expire(group_id)
             deadline = min(self._timers.next(), expiry.deadline(ticks))
         self._deadline = deadline
-        return self._ticks.wall(deadline)
+        return deadline
 
     @property
     def is_earlier(self) -> bool:
-        """Whether something has come that is due before the time that ``advance`` has returned."""
+        """Whether something has come that is due before the ticks that ``advance`` has returned."""
         return self._timers.next() < self._deadline
 
     def _begin_expiry(self, ticks: int) -> Expiry:

@@ -34,6 +34,10 @@ class GroupHost(Protocol):
         ``producer``; returns its first offset. ``call`` gets NONE when it is durable, or why it never will
         be. Raises KafkaError when nothing was appended."""
 
+    def max_batch_bytes(self, partition: int) -> int:
+        """The largest batch that the log of a partition of ``__consumer_offsets`` takes: ask for each batch,
+        because it may change at any time."""
+
     def when_durable(self, partition: int, call: Callable[[ErrorCode], None]) -> None:
         """Call when everything appended to the partition so far is durable, or never will be."""
 

@@ -100,18 +100,27 @@ class GroupLog:
         return self._append_offsets(self._partitions.number_of(group_id), records, call, producer)
 
     def append_tombstones(
-        self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None], max_bytes: int
+        self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None]
     ) -> bool:
-        """Append tombstones to a partition, those of offsets first, in batches of at most so many bytes, and
-        apply those of offsets. ``call`` gets the error of the first batch that is refused, or what becomes of
-        the last one. Returns whether all were appended."""
-        batches = list(batches_of(keys, lambda key: key, max_bytes))
+        """Append tombstones to a partition, those of offsets first, in batches that its log takes, and apply
+        those of offsets. ``call`` gets the error of the first batch that is refused, behind which nothing is
+        appended, or what becomes of the last one. Returns whether all were appended."""
+        batches = self._batches(number, keys)
         for batch in batches[:-1]:
             refused: list[ErrorCode] = []
             if not self._append_offsets(number, [(key, None) for key in batch], refused.append):
                 call(refused[0])
                 return False
         return self._append_offsets(number, [(key, None) for key in batches[-1]], call)
+
+    def drop_offsets(self, number: int, keys: Sequence[bytes]) -> None:
+        """Append tombstones of offsets that nobody asks for any more, and apply them. What the log refuses
+        stays, and keeps no other from being written; the host says so."""
+        for batch in self._batches(number, keys):
+            self._append_offsets(number, [(key, None) for key in batch], lambda _: None)
+
+    def _batches(self, number: int, keys: Sequence[bytes]) -> list[list[bytes]]:
+        return list(batches_of(keys, lambda key: key, self._host.max_batch_bytes(number)))
 
     def _append_offsets(
         self,

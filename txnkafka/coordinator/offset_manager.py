@@ -162,27 +162,24 @@ class OffsetManager:
         """A partition is deleted: write tombstones for its offsets, also for those that an open transaction
         is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
         for number, here in list(self._partitions.loaded.items()):
-            if keys := here.offsets.keys_of(partition):
-                self.delete_keys(number, keys, lambda _: None)
+            self._log.drop_offsets(number, here.offsets.keys_of(partition))
 
     def delete_removed(self, removed: Mapping[str, str], there: Container[str]) -> None:
         """Topics were removed before a crash, which may have left their offsets; see
         ``GroupOffsets.keys_of_removed``."""
         for number, here in list(self._partitions.loaded.items()):
-            if keys := here.offsets.keys_of_removed(removed, there):
-                self.delete_keys(number, keys, lambda _: None)
+            self._log.drop_offsets(number, here.offsets.keys_of_removed(removed, there))
 
     def delete_keys(self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None]) -> bool:
         """Write tombstones to a partition; see ``GroupLog.append_tombstones``."""
-        return self._log.append_tombstones(number, keys, call, self._rebalance.config.max_batch_bytes)
+        return self._log.append_tombstones(number, keys, call)
 
     def expire(self, here: GroupPartition, group: AnyGroup) -> bool:
         """Write tombstones for offsets that were not used for the retention time; returns whether none is
         left."""
         expired = self._expired(here, group)
         is_last = len(expired) == len(here.offsets.keys(group.group_id))
-        if expired:
-            self.delete_keys(self._partitions.number_of(group.group_id), expired, lambda _: None)
+        self._log.drop_offsets(self._partitions.number_of(group.group_id), expired)
         return is_last
 
     def _expired(self, here: GroupPartition, group: AnyGroup) -> list[bytes]:

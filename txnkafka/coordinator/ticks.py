@@ -1,8 +1,10 @@
-"""``Ticks``: a time for deadlines that never goes back, made of a wall clock that may.
+"""``Ticks``: the time for deadlines, which passes whatever the wall clock is set to.
 
-Records carry the time of the wall. A deadline that was set while the clock was years ahead must still come
-when it has been put right; so deadlines are in ticks, which pass as the wall clock does, and stand where it
-is put back.
+Records carry the time of the wall, and what is computed of it is of the wall, too: retention, the expiry of
+offsets and ids. How long a member may be silent, a fetch may wait, and when to look again is in ticks: a
+clock that is set, forward or back or to and fro, ends no session and puts no deadline off.
+
+Source: ``SystemTimer``, whose clock is ``Time.hiResClockMs``.
 """
 
 from __future__ import annotations
@@ -11,19 +13,21 @@ __all__ = ["Ticks"]
 
 
 class Ticks:
-    """Milliseconds, equal to the wall clock until that is put back for the first time."""
+    """Milliseconds since some time. They follow the wall clock until a host has said for the first time how
+    time passes; from then on, it alone moves them."""
 
-    def __init__(self) -> None:
-        self._last_ms: int | None = None
-        self._ahead_ms = 0
+    def __init__(self, now_ms: int = 0) -> None:
+        self.now = now_ms
+        self._ahead_ms: int | None = None  # of the clock of the host
+
+    def tell(self, running_ms: int) -> None:
+        """What a clock shows that is never set; its zero means nothing."""
+        if self._ahead_ms is None:
+            self._ahead_ms = self.now - running_ms
+        self.now = running_ms + self._ahead_ms
 
     def at(self, now_ms: int) -> int:
-        """The ticks at this time of the wall clock, which is the latest one."""
-        if self._last_ms is not None and now_ms < self._last_ms:
-            self._ahead_ms += self._last_ms - now_ms
-        self._last_ms = now_ms
-        return now_ms + self._ahead_ms
-
-    def wall(self, ticks: int) -> int:
-        """When the wall clock will show these ticks, unless it is set meanwhile."""
-        return ticks - self._ahead_ms
+        """The ticks of this moment, in which the wall clock shows ``now_ms``."""
+        if self._ahead_ms is None:
+            self.now = now_ms
+        return self.now

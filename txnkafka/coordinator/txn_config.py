@@ -16,14 +16,12 @@ COMPLETE_RETRY_MS: Final = 100
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
     """``abort_timed_out_interval_ms`` is ``transaction.abort.timed.out.transaction.cleanup.interval.ms``,
-    ``remove_expired_interval_ms`` is ``transaction.remove.expired.transaction.cleanup.interval.ms``,
-    ``max_batch_bytes`` the ``max.message.bytes`` of ``__transaction_state``. A request is parked for at most
-    ``max_parked_ms``, and at most ``max_parked`` for a transactional id; with 0 each one that would have to
-    wait is refused with CONCURRENT_TRANSACTIONS at once, as by Kafka."""
+    ``remove_expired_interval_ms`` is ``transaction.remove.expired.transaction.cleanup.interval.ms``.
+    A request is parked for at most ``max_parked_ms``, and at most ``max_parked`` for a transactional id; with
+    0 each one that would have to wait is refused with CONCURRENT_TRANSACTIONS at once, as by Kafka."""
 
     limits: Limits = KAFKAS_LIMITS
     abort_timed_out_interval_ms: int = 10_000
     remove_expired_interval_ms: int = 3_600_000
-    max_batch_bytes: int = 1_048_588
     max_parked_ms: int = 5_000
     max_parked: int = 32

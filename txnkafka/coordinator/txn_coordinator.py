@@ -77,6 +77,7 @@ class TransactionCoordinator:
         config: TransactionConfig | None = None,
         partition_count: int = DEFAULT_PARTITIONS,
         version: int = 2,
+        ticks: Ticks | None = None,
     ) -> None:
         self.config = config or TransactionConfig()
         self.version = version  # the level of the feature transaction.version; may change at any time
@@ -92,7 +93,7 @@ class TransactionCoordinator:
         self._await_data: dict[int, list[Request]] = {}  # commits, by the ticket of flush_data
         self._has_data: set[Request] = set()  # commits whose data is durable
         self._incomplete: dict[str, tuple[int, MarkersWritten]] = {}  # COMPLETE_* to be appended again
-        self._ticks = Ticks()  # all deadlines are in ticks, all records in wall time
+        self._ticks = ticks or Ticks()  # all deadlines are in ticks, all records in wall time
         self._next_timeouts = 0
         self._begun = Begun()
         self._expiry = Expiry(self.config.remove_expired_interval_ms)
@@ -228,9 +229,9 @@ class TransactionCoordinator:
     def _fly(self, flights: list[Flight]) -> None:
         """Append records of one partition as one batch; nobody waits for COMPLETE_* and tombstones."""
         partition = partition_for(flights[0].record.transactional_id, self.partition_count)
-        records, is_awaited = [], False
+        records, is_awaited, limit = [], False, self._host.max_batch_bytes(partition)
         for flight in flights:
-            records.append(encoded_with_room(flight.record, self.version, self.config.max_batch_bytes))
+            records.append(encoded_with_room(flight.record, self.version, limit))
             is_awaited = is_awaited or flight.request.reply is not None or bool(flight.result.effects)
         self.in_flight.add(self._host.append(partition, records, is_awaited=is_awaited), flights)
 
@@ -328,12 +329,12 @@ class TransactionCoordinator:
     # Time
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due by the clock; returns when to be called again at the latest."""
+        """Do what is due; returns the ticks at which to be called again at the latest."""
         ticks = self._ticks.at(now_ms)
         if ticks >= self._next_round or self._parked.queues or self._incomplete or self.markers.has_deadline:
             self._do_due(ticks, now_ms)
-            return self._ticks.wall(self._deadline())
-        return self._ticks.wall(self._next_round)
+            return self._deadline()
+        return self._next_round
 
     def _do_due(self, ticks: int, now_ms: int) -> None:
         self._write_markers(ticks)
@@ -341,7 +342,7 @@ class TransactionCoordinator:
             self._try_again(ticks, now_ms)
         if ticks >= self._next_timeouts:
             self._next_timeouts = ticks + self.config.abort_timed_out_interval_ms
-            self._time_out(now_ms)
+            self._time_out(now_ms, ticks)
         if ticks >= self._expiry.deadline(ticks):
             self._expire(now_ms)
         self._next_round = min(self._next_timeouts, self._expiry.deadline(ticks))
@@ -360,9 +361,9 @@ class TransactionCoordinator:
         marker_due = self.markers.deadline()
         return due if marker_due is None else min(due, marker_due)
 
-    def _time_out(self, now_ms: int) -> None:
+    def _time_out(self, now_ms: int, ticks: int) -> None:
         ongoing = [state.metadata[each] for state in self.partitions.values() for each in state.ongoing]
-        for transactional_id, began in self._begun.by(ongoing, now_ms).items():
+        for transactional_id, began in self._begun.by(ongoing, now_ms, ticks).items():
             if transactional_id not in self.in_flight.by_id and transactional_id not in self._parked.queues:
                 self._run(Request(Timeout(transactional_id, began), None, now_ms), now_ms)
 
@@ -373,8 +374,8 @@ class TransactionCoordinator:
         for transactional_id in self._expiry.due(ids, self._ticks.at(now_ms)):
             if (flight := self._tombstone(transactional_id, now_ms)) is not None:
                 tombstones.setdefault(self.partition_of(transactional_id), []).append(flight)
-        for flights in tombstones.values():
-            for batch in batches_of(flights, attrgetter("record.key"), self.config.max_batch_bytes):
+        for partition, flights in tombstones.items():
+            for batch in batches_of(flights, attrgetter("record.key"), self._host.max_batch_bytes(partition)):
                 with suppress(KafkaError):  # nothing was written: these ids stay until the next round
                     self._fly(batch)
 

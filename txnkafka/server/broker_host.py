@@ -95,10 +95,11 @@ class BrokerHost:
         self._is_over = False
         self.watch: Watch | None = None
         self._timer: Timer | None = None
-        self._timer_ms = 0
+        self._timer_ticks = 0
 
     def now_ms(self) -> int:
-        """The time."""
+        """The time; the broker hears how it passes."""
+        self.broker.ticks.tell(self._clock.running_ms())
         return self._clock.now_ms()
 
     def wake(self) -> None:
@@ -163,7 +164,7 @@ class BrokerHost:
             return self.broker.advance(self.now_ms())
         except Exception:
             LOG.exception("the broker failed in what was due by the clock; it goes on")
-            return self.now_ms() + _RETRY_MS
+            return self.broker.ticks.now + _RETRY_MS
 
     def _begin(self) -> None:
         flush = self.broker.begin_flush() if self.broker.is_flush_awaited else None
@@ -231,14 +232,15 @@ class BrokerHost:
             self._fail(failure)
         self._turn()
 
-    def _call_at(self, deadline_ms: int) -> None:
+    def _call_at(self, deadline: int) -> None:
         """Take a turn at the deadline; an earlier timer stays, its turn sets the next."""
         if self._timer is not None:
-            if self._timer_ms <= deadline_ms:
+            if self._timer_ticks <= deadline:
                 return
             self._timer.cancel()
-        delay_ms = min(max(0, deadline_ms - self.now_ms()), _LONGEST_MS)
-        self._timer_ms = deadline_ms
+        self.now_ms()
+        delay_ms = min(max(0, deadline - self.broker.ticks.now), _LONGEST_MS)
+        self._timer_ticks = deadline
         self._timer = self._loop.call_later(delay_ms / 1000, self._at_deadline)
 
     def _at_deadline(self) -> None:

@@ -52,6 +52,7 @@ class Node:
     ) -> None:
         self.files = MemoryFiles() if files is None else files
         self.path, self.now_ms = path, now_ms
+        self._ahead_ms: int | None = None  # the clock, once it was set
         self._configs = {"transaction_state_log_num_partitions": 2, **configs}
         self._durability = durability
         self.broker = self._opened()
@@ -62,6 +63,7 @@ class Node:
             durability=self._durability,
         )  # fmt: skip
         self.broker = broker
+        self._tell()
         self.settle()
         return broker
 
@@ -89,8 +91,21 @@ class Node:
         (answer,) = answers
         return answer
 
+    def set_clock(self, ms: int) -> None:
+        """Set the wall clock forward, or back; no time passes."""
+        self._ahead_ms = self._ahead_ms or 0
+        self._tell()
+        self.now_ms += ms
+        self._ahead_ms += ms
+
+    def _tell(self) -> None:
+        """Before the clock was set for the first time, it is what tells the broker how time passes."""
+        if self._ahead_ms is not None:
+            self.broker.ticks.tell(self.now_ms - self._ahead_ms)
+
     def wait(self, ms: int) -> None:
         self.now_ms += ms
+        self._tell()
         self.broker.advance(self.now_ms)
         self.settle()
 

@@ -36,13 +36,14 @@ class Node:
 
     image_version = 0
 
-    def __init__(self, *, waits: bool = False, **config: Any) -> None:
+    def __init__(self, *, waits: bool = False, max_bytes: int = 1 << 20, **config: Any) -> None:
         self.config = GroupConfig(**{"initial_rebalance_delay_ms": 0, **config})
         self.events: list[LogEvent] = []
         self.now_ms = START_MS
         self.waits, self.fails = waits, False
         self.accepts = 1 << 30  # batches
         self.max_keys = 1 << 20  # bytes of keys in a batch
+        self._max_bytes = max_bytes  # of a batch
         self._waiting: list[Callable[[ErrorCode], None]] = []
         self._ids = 0
         self.image = ClusterImage()
@@ -74,6 +75,9 @@ class Node:
             self.events.append(LogEvent(first + i, producer_id, None, key, value))
         self._waiting.append(call)
         return first
+
+    def max_batch_bytes(self, partition: int) -> int:
+        return self._max_bytes
 
     def when_durable(self, partition: int, call: Callable[[ErrorCode], None]) -> None:
         self._waiting.append(call)

@@ -10,7 +10,6 @@ from tests.unit.coordinator.transition_cases import LATE, MUCH_LATER, NOW, START
 from tests.unit.coordinator.world import T0, T1, World
 from txnkafka.coordinator.expiry import SLICE, batches_of
 from txnkafka.coordinator.transaction_partition import TransactionPartition, loaded_records
-from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_events import (
     AddPartitions,
     Answer,
@@ -54,9 +53,9 @@ def test_a_clock_that_goes_backwards_is_tolerated() -> None:
     world = World()
     world.host.now_ms = 10**12
     producer = world.init()
-    world.host.now_ms -= DAY
+    world.set_clock(-DAY)
     world.begin(producer, T0)
-    world.host.now_ms -= DAY
+    world.set_clock(-DAY)
     world.ask(world.end(producer, True))
     assert world.state().state == S.COMPLETE_COMMIT
     assert world.advance(0) > world.now
@@ -68,16 +67,16 @@ def test_a_clock_that_was_years_ahead_delays_nothing() -> None:
     stuck, slow = world.init("stuck"), world.init("slow", timeout_ms=1_000)
     world.begin(stuck, T0, transactional_id="stuck")
     world.advance(0)
-    world.host.now_ms += 3 * DAY
+    world.set_clock(3 * DAY)
     world.host.refuse[T0] = ErrorCode.KAFKA_STORAGE_ERROR
     world.ask(world.end(stuck, True, "stuck"))
     parked = world.send(InitProducerId("stuck", 60_000))
     world.advance(0)
-    world.host.now_ms -= 3 * DAY
+    world.set_clock(-3 * DAY)
     world.begin(slow, T1, transactional_id="slow")
     world.host.refuse.clear()
     world.host.now_ms += 4_000
-    assert world.coordinator.advance(world.now) <= world.now + 10_000
+    assert world.coordinator.advance(world.now) <= world.ticks.now + 10_000
     world.host.settle()
     assert [answer.producer_epoch for answer in parked] == [2]
     world.advance(10_000)
@@ -124,6 +123,21 @@ def test_a_timeout_that_cannot_be_written_spends_one_epoch() -> None:
         world.advance(10_000)
         world.host.settle()
         assert (world.state().state, world.state().producer_epoch) == (S.COMPLETE_ABORT, 1)
+
+
+def test_a_clock_that_goes_back_and_forth_ends_no_transaction() -> None:
+    world = World()
+    world.host.now_ms = 10**12
+    producer = world.init()
+    world.begin(producer, T0)
+    world.advance(6_000)
+    world.set_clock(-DAY)
+    world.advance(11_000)
+    world.set_clock(DAY)
+    world.advance(11_000)
+    world.host.settle()
+    assert world.state().state == S.ONGOING
+    assert world.error(world.end(producer, True)) == ErrorCode.NONE
 
 
 def test_a_pending_transaction_is_left_alone() -> None:
@@ -209,7 +223,8 @@ def test_tombstones_come_in_batches_that_the_log_accepts() -> None:
 
 
 def test_many_ids_expire_in_slices() -> None:
-    world = World(config=TransactionConfig(max_batch_bytes=4_096))
+    world = World()
+    world.host.max_bytes = 4_096
     number = SLICE + 500
     for i in range(number):
         world.send(InitProducerId(f"id-{i:05}", 60_000))

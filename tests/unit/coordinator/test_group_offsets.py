@@ -208,7 +208,7 @@ def test_a_group_whose_tombstones_cannot_be_written_is_still_there() -> None:
 
 def test_a_group_with_more_tombstones_than_fit_into_a_batch_is_deleted_and_expires() -> None:
     for is_deleted in (True, False):
-        node = Node(retention_ms=1_000, retention_check_interval_ms=1_000, max_batch_bytes=500)
+        node = Node(retention_ms=1_000, retention_check_interval_ms=1_000, max_bytes=500)
         node.max_keys = 500
         for number in range(40):
             node.commit(1, topic=f"topic-{number:010}")
@@ -226,7 +226,7 @@ def test_a_group_with_more_tombstones_than_fit_into_a_batch_is_deleted_and_expir
 def test_a_deletion_in_batches_is_answered_once() -> None:
     """Whichever of them is refused or never durable."""
     for accepted, error in ((2, E.NOT_COORDINATOR), (9, E.NOT_COORDINATOR), (9, E.NONE)):
-        node = Node(waits=True, max_batch_bytes=61 + 26 + 30)
+        node = Node(waits=True, max_bytes=61 + 26 + 30)
         for number in range(5):
             node.commit(1, topic=f"topic-{number:010}")
         node.flush()

@@ -1,4 +1,4 @@
-"""A time for deadlines that never goes back."""
+"""A time for deadlines that passes whatever the wall clock is set to."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from hypothesis import strategies as st
 from txnkafka.coordinator.ticks import Ticks
 
 
-def test_ticks_are_the_wall_clock_until_that_is_put_back() -> None:
-    ticks = Ticks()
+def test_ticks_are_the_wall_clock_until_a_host_says_how_time_passes() -> None:
+    ticks = Ticks(5)
     assert [ticks.at(now) for now in (5, 9, 9, 100)] == [5, 9, 9, 100]
-    assert [ticks.at(now) for now in (40, 41, 50)] == [100, 101, 110]
-    assert ticks.wall(120) == 60
+    ticks.tell(7)
+    assert [ticks.at(now) for now in (40, 10**13)] == [100, 100]
+    ticks.tell(12)
+    assert (ticks.now, ticks.at(1)) == (105, 105)
 
 
-@given(st.lists(st.integers(0, 10**13), min_size=1))
-def test_ticks_never_go_back_and_pass_as_the_clock_does(times: list[int]) -> None:
-    ticks = Ticks()
-    before, ticked = times[0], ticks.at(times[0])
-    for now in times[1:]:
-        following = ticks.at(now)
-        assert following - ticked == max(now - before, 0)
-        assert ticks.wall(following) == now
-        before, ticked = now, following
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**13)), min_size=1))
+def test_ticks_pass_as_the_host_says(moments: list[tuple[int, int]]) -> None:
+    ticks, running_ms = Ticks(50), 1
+    ticks.tell(running_ms)
+    for passed_ms, now_ms in moments:
+        running_ms += passed_ms
+        ticks.tell(running_ms)
+        assert ticks.at(now_ms) == 49 + running_ms

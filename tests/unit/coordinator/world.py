@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.models.transaction_world import Host, Log, Partition, Written
 from txnkafka.coordinator.producer_ids import ProducerIds
+from txnkafka.coordinator.ticks import Ticks
 from txnkafka.coordinator.transaction_partition import loaded_records
 from txnkafka.coordinator.txn_config import TransactionConfig
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
@@ -37,9 +38,12 @@ class World:
         self.blocks = 0
         self.ids = ProducerIds(self._block)
         self.ids.block_durable(first_producer_id, 1000)
+        self.ticks = Ticks()
+        self._ahead_ms: int | None = None  # the clock, once it was set
         self.coordinator = TransactionCoordinator(
-            self.host, self.ids, partition_count=STATE_PARTITIONS, version=version, config=config
-        )
+            self.host, self.ids, partition_count=STATE_PARTITIONS, version=version, config=config,
+            ticks=self.ticks,
+        )  # fmt: skip
         self.host.coordinator = self.coordinator
         self.load()
 
@@ -54,7 +58,16 @@ class World:
 
     @property
     def now(self) -> int:
+        """The time, when something is about to happen."""
+        if self._ahead_ms is not None:
+            self.ticks.tell(self.host.now_ms - self._ahead_ms)
         return self.host.now_ms
+
+    def set_clock(self, ms: int) -> None:
+        """Set the wall clock forward, or back; no time passes."""
+        self._ahead_ms = self._ahead_ms or 0
+        self.host.now_ms = self.now + ms
+        self._ahead_ms += ms
 
     def send(self, event: Event) -> list[Answer]:
         """The list that the answer will be in."""

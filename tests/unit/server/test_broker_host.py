@@ -12,14 +12,20 @@ from typing import Any
 
 import pytest
 
+from txnkafka.coordinator.ticks import Ticks
 from txnkafka.server.broker_host import BrokerHost
 
 
 class Clock:
+    """``ms`` passes; the wall clock is ``ahead_ms``."""
+
     def __init__(self) -> None:
-        self.ms = 1000
+        self.ms, self.ahead_ms = 1000, 0
 
     def now_ms(self) -> int:
+        return self.ms + self.ahead_ms
+
+    def running_ms(self) -> int:
         return self.ms
 
 
@@ -93,6 +99,7 @@ class Broker:
         self.running: list[Piece] = []
         self.calls: list[Any] = []
         self.deadline = 2000
+        self.ticks = Ticks(1000)
         self.is_flush_awaited = True
 
     def advance(self, now_ms: int) -> int:
@@ -269,6 +276,18 @@ def test_the_earliest_deadline_counts(hosted: Hosted) -> None:
     loop.timers[-1].call()
     assert hosted.said("advance")[-1] == (3000,)
     assert loop.timers[-1].at_ms == 9000
+
+
+@pytest.mark.parametrize("by_ms", [-3_600_000, 3_600_000])
+def test_the_earliest_deadline_counts_when_the_clock_is_set(hosted: Hosted, by_ms: int) -> None:
+    loop, broker = hosted.loop, hosted.broker
+    for deadline in (5000, 3000):
+        broker.deadline = deadline
+        hosted.host.wake()
+        loop.run(1)
+        hosted.clock.ahead_ms = by_ms
+    assert [(timer.at_ms, timer.is_cancelled) for timer in loop.timers] == [(5000, True), (3000, False)]
+    assert hosted.said("advance") == [(1000,), (1000 + by_ms,)]
 
 
 def test_a_deadline_that_is_over_or_never_comes(hosted: Hosted) -> None:

@@ -91,6 +91,11 @@ class DeletedFiles:
         """Add files for ``removal`` to remove at or after ``remove_at_ms``."""
         self._due.append((remove_at_ms, paths))
 
+    @property
+    def next_ms(self) -> int | None:
+        """When the first files are due; None when there are none."""
+        return min(time_ms for time_ms, _ in self._due) if self._due else None
+
     def removal(self, now_ms: int) -> FileRemoval | None:
         """Return the work that removes the files that are due; None when there are none."""
         due = [path for time_ms, paths in self._due if time_ms <= now_ms for path in paths]

@@ -48,8 +48,7 @@ class ConsumerMembership(Membership):
         self._assignor = random.choice((None, "uniform", "range"))
         self._regex = "|".join(self._topics) if random.random() < 0.3 else None
         self._target: list[TopicPartition] | None = None  # what it was told, and did not take yet
-        # when the group has heard of it, by the broker's clock, and how often that was set before
-        self._heard: tuple[int, int] | None = None
+        self._heard: int | None = None  # when the group has heard of it, in ms that pass
         self._processes = 0
 
     def forget(self) -> None:
@@ -135,7 +134,7 @@ class ConsumerMembership(Membership):
     def _beat(self, *, is_full: bool) -> Steps:
         """A heartbeat; ``is_full``: it says everything. Returns the error."""
         owned, sent_us = frozenset(self.assigned), self._world.scheduler.now_us
-        sent = self._clock()
+        sent = self._running_ms()
         is_joining = self.identity.generation == _JOINING
         gave_up, answer = yield from self._answered(is_full=is_full)
         if answer is None:
@@ -165,17 +164,16 @@ class ConsumerMembership(Membership):
         self.assigned = has
         return error
 
-    def _clock(self) -> tuple[int, int]:
-        counts = self._world.counts
-        return self._world.now_ms(), counts["clock ahead"] + counts["clock back"]
+    def _running_ms(self) -> int:
+        return self._world.scheduler.now_us // 1000
 
     def _note_lost(self) -> None:
         """The group does not know the member. A copy of a heartbeat may have told it to give up something."""
-        swarm, (now_ms, changes) = self._world.swarm, self._clock()
+        swarm = self._world.swarm
         has_copies = swarm.hold > 0 or swarm.duplicate > 0
-        if self._heard is not None and self._heard[1] == changes and not has_copies:
+        if self._heard is not None and not has_copies:
             group_id, _, member_id, _ = self.identity
-            silent_ms = now_ms - self._heard[0]
+            silent_ms = self._running_ms() - self._heard
             self._world.history.lost_members.append(
                 LostMember(self._client.name, group_id, member_id, silent_ms)
             )

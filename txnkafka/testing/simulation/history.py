@@ -176,8 +176,8 @@ class Ownership(NamedTuple):
 
 
 class LostMember(NamedTuple):
-    """The group does not know a member that had nothing to give up. ``silent_ms`` is for how long, by the
-    broker's clock, it has said nothing at most."""
+    """The group does not know a member that had nothing to give up. ``silent_ms`` is for how long it
+    has said nothing at most, whatever the broker's clock was set to meanwhile."""
 
     process: str
     group_id: str

@@ -73,11 +73,13 @@ class SimulatedNode:
         self._work: tuple[Work, bool, Exception | None] | None = None  # under way; whether it was run
         self._has_turn = False
         self._timer_us = -1
-        self._advanced_ms = -1  # the time of the last call of advance, and what it has returned
-        self._deadline_ms = 0
+        self._advanced_ms = -1  # the time of the last call of advance, and the ticks it has returned
+        self._deadline = 0
 
     def now_ms(self) -> int:
-        """What the wall clock of the node shows."""
+        """What the wall clock of the node shows; the broker hears how time passes."""
+        if self.broker is not None:
+            self.broker.ticks.tell(self._scheduler.now_us // 1000)
         return START_MS + self.clock_offset_ms + self._scheduler.now_us // 1000
 
     @property
@@ -250,7 +252,7 @@ class SimulatedNode:
         now_ms = self.now_ms()
         is_new = now_ms != self._advanced_ms
         if is_new:  # the broker's time is in milliseconds: in between nothing new is due
-            self._advanced_ms, self._deadline_ms = now_ms, broker.advance(now_ms)
+            self._advanced_ms, self._deadline = now_ms, broker.advance(now_ms)
         flush = broker.begin_flush() if broker.is_flush_awaited else None
         if flush is not None:
             self._flush = Flushing(flush, self._random)
@@ -259,7 +261,7 @@ class SimulatedNode:
         if work is not None:
             self._work = work, False, None
             self._scheduler.later(self._disk_us(), self._run_work, generation)
-        self._set_timer(self._deadline_ms - now_ms if is_new else 1)
+        self._set_timer(self._deadline - broker.ticks.now if is_new else 1)
 
     def _set_timer(self, delay_ms: int) -> None:
         delay = min(max(1, delay_ms * 1000), _LONGEST_TIMER_US)
@@ -270,7 +272,8 @@ class SimulatedNode:
 
     def _fire(self, generation: int, at: int) -> None:
         if generation == self.generation and at == self._timer_us:
-            if self.now_ms() >= self._deadline_ms:
+            self.now_ms()
+            if self.broker is not None and self.broker.ticks.now >= self._deadline:
                 self._scheduler.count()
             self._timer_us = -1
             self._turn(generation)
