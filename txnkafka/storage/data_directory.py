@@ -135,7 +135,7 @@ class DataDirectory:
             if point is not None:
                 points[partition] = point
             self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
-        self.checkpoints.keep_only(self._untouched | self.refused.keys())
+        self.checkpoints.keep_only(self._untouched | self.refused.keys(), self.logs)
         if self._holds_recovery_points and not self.was_clean:
             self.checkpoints.hold(points)
         self.checkpoint()

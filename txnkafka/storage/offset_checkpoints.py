@@ -2,7 +2,9 @@
 each log.
 
 The entries of a partition that is not open (refused, or not part of a repair) are written back as they were
-read: without its log start, above all, deleted records would become visible again.
+read: without its log start, above all, deleted records would become visible again. So is a log start in
+front of the first segment: a log with tiered storage begins there for Apache Kafka, and for others it has no
+effect.
 
 Source: ``OffsetCheckpointFile``, ``LogManager.checkpointLogRecoveryOffsets``,
 ``LogManager.checkpointLogStartOffsets``, ``ReplicaManager.checkpointHighWatermarks``.
@@ -65,6 +67,7 @@ class OffsetCheckpoints:
         self._starts = self._read(LOG_START_OFFSET_CHECKPOINT, on_damage) or {}
         self._marks = self._read(HIGH_WATERMARK_CHECKPOINT, on_damage) or {}
         self.cleaner_offsets = self._read(CLEANER_OFFSET_CHECKPOINT, on_damage) or {}
+        self._starts_below: dict[TopicPartition, int] = {}  # of open logs, not above their first segments
         self._keeps_damaged_points = False
         self._held: Mapping[TopicPartition, int] = {}
 
@@ -89,11 +92,18 @@ class OffsetCheckpoints:
         """Return the start of a log that was read; 0 when the file does not name it."""
         return self._starts.get(partition, 0)
 
-    def keep_only(self, closed: Iterable[TopicPartition]) -> None:
+    def keep_only(
+        self, closed: Iterable[TopicPartition], logs: Mapping[TopicPartition, PartitionLog]
+    ) -> None:
         """Keep the entries that were read only for ``closed`` partitions: those of the others come from their
-        open logs."""
+        open ``logs``."""
         kept = {partition for partition in closed if fits_checkpoint(partition.topic)}
         self._points = {partition: self._points.get(partition, 0) for partition in kept}
+        self._starts_below = {
+            partition: self._starts[partition]
+            for partition, log in logs.items()
+            if partition in self._starts and self._starts[partition] <= log.segments[0].base_offset
+        }
         self._starts = {partition: self._starts[partition] for partition in kept & self._starts.keys()}
         self._marks = {partition: self._marks[partition] for partition in kept & self._marks.keys()}
         # only the damaged file shows that damage in the closed partitions may be below the recovery point
@@ -101,7 +111,7 @@ class OffsetCheckpoints:
 
     def forget(self, partition: TopicPartition) -> None:
         """Remove all entries of a deleted partition, so that the next one with its name gets none."""
-        for read in (self._points, self._starts, self._marks, self.cleaner_offsets):
+        for read in (self._points, self._starts, self._starts_below, self._marks, self.cleaner_offsets):
             read.pop(partition, None)
 
     def mentions(self, partition: TopicPartition) -> bool:
@@ -152,12 +162,16 @@ class OffsetCheckpoints:
         perform(self.cleaner_offsets_work())
 
     def _log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
-        # of a log that has failed, files of segments that it does not have any more may be left
-        starts = {
-            partition: log.log_start_offset
-            for partition, log in logs.items()
-            if log.log_start_offset > log.segments[0].base_offset or (log.fenced and log.log_start_offset)
-        }
+        starts = {}
+        for partition, log in logs.items():
+            start, base = log.log_start_offset, log.segments[0].base_offset
+            # of a log that has failed, files of segments that it does not have any more may be left
+            if start > base or (log.fenced and start):
+                starts[partition] = start
+                if partition in self._starts_below:  # it holds for tiered storage, too
+                    self._starts_below[partition] = start
+            elif self._starts_below.get(partition, start + 1) <= base:
+                starts[partition] = self._starts_below[partition]
         return {**starts, **self._starts}
 
     def _work(self, contents: Mapping[str, Mapping[TopicPartition, int]]) -> CheckpointWork:

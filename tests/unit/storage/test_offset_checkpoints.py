@@ -10,7 +10,7 @@ import pytest
 from tests.unit.storage.client import NOW, Log
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFiles
+from txnkafka.env import DataFiles, write_durably
 from txnkafka.errors import KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
@@ -279,3 +279,76 @@ def test_after_a_clean_stop_no_recovery_point_is_held() -> None:
     directory.flush()
     directory.data.checkpoint()
     assert recovery_points(files) == [6, 4]
+
+
+@pytest.mark.parametrize("marker", [True, False])
+def test_a_log_start_below_the_first_segment_is_kept(files: MemoryFiles, marker: bool) -> None:
+    """Of a log with tiered storage: without it, all that tiered storage has is there again, or gone."""
+    change(files, 70)
+    if marker:
+        opened(files).close()
+    elif True:
+        pass
+
+
+def tiered() -> MemoryFiles:
+    """A log that begins at 2, of which the segments below 6 are in tiered storage only; it ends at 10."""
+    files = MemoryFiles()
+    directory = opened(files, segment_bytes=100)
+    log = Log(directory.create(SOUND, TOPIC_ID, now_ms=NOW))
+    for _ in range(5):
+        log.plain()
+    directory.flush()
+    directory.delete_records(SOUND, 2)
+    directory.close()
+    for entry in files.list("/data/t-1"):
+        if entry.name[:20].isdigit() and int(entry.name[:20]) < 6:
+            files.remove(f"/data/t-1/{entry.name}")
+    note_log_start(files, 2)
+    return files
+
+
+def note_log_start(files: MemoryFiles, offset: int) -> None:
+    write_durably(files, f"/data/{CHECKPOINTS[1]}", b"0\n1\nt 1 %d\n" % offset)
+
+
+def noted_log_start(files: MemoryFiles) -> int | None:
+    return parse_offset_checkpoint(files.read(f"/data/{CHECKPOINTS[1]}", 1000)).get(SOUND)
+
+
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("noted", [2, 6])
+def test_a_log_start_in_tiered_storage_stays_noted(clean: bool, noted: int) -> None:
+    """Without the entry Apache Kafka has 0, and what was deleted is there again."""
+    files = tiered()
+    note_log_start(files, noted)
+    if not clean:
+        files.remove(MARKER)
+    for _ in range(2):
+        directory = opened(files)
+        assert directory.logs[SOUND].log_start_offset == 6
+        assert noted_log_start(files) == noted
+        directory.close()
+        assert noted_log_start(files) == noted
+
+
+def test_a_log_start_moves_on_from_one_in_tiered_storage() -> None:
+    files = tiered()
+    directory = opened(files, file_delete_delay_ms=0)
+    directory.delete_records(SOUND, 7)
+    assert noted_log_start(files) == 7
+    directory.delete_records(SOUND, 8)
+    directory.maintain(NOW)  # deletes the segment
+    directory.data.checkpoint()
+    assert directory.logs[SOUND].segments[0].base_offset == 8
+    assert noted_log_start(files) == 8
+
+
+def test_a_noted_log_start_that_a_log_of_its_name_has_not_is_forgotten() -> None:
+    """Else the next start would delete what was appended below it."""
+    files = tiered()
+    directory = opened(files)
+    directory.truncate(SOUND, 1, now_ms=NOW)
+    directory.data.checkpoint()
+    assert directory.logs[SOUND].segments[0].base_offset == 1
+    assert noted_log_start(files) is None

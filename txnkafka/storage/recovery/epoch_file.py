@@ -41,12 +41,13 @@ def load_epochs(found: FoundLog, first_checked: int, start: Start) -> EpochFile:
     """Load the epochs from their file, or, if that is not sound, from the batches of the segments below
     number ``first_checked``; the epochs of later segments are added while their batches are checked. After a
     crash the file counts up to the recovery point only: the flush that makes a batch durable writes its
-    epoch. Raises OSError."""
+    epoch. What lies before the first segment was durable. Raises OSError."""
     file = _read(found)
     if file.entries is not None:
         found.epochs = LeaderEpochs(file.entries)
         if not start.clean_shutdown:
-            found.epochs.truncate_from_end(start.recovery_point or 0)
+            durable = max(start.recovery_point or 0, found.segments[0].base_offset)
+            found.epochs.truncate_from_end(durable)
         return file
     for segment in found.segments[:first_checked]:
         for batches in segment.windows():
@@ -67,12 +68,13 @@ def _read(found: FoundLog) -> EpochFile:
     return EpochFile(path, None, "it is not there or empty", is_damaged=False)
 
 
-def cut_epochs(found: FoundLog, file: EpochFile, log_start_offset: int, start: Start) -> bool:
+def cut_epochs(found: FoundLog, file: EpochFile, start: Start) -> bool:
     """Truncate the epochs to the log, and write them if necessary. Returns whether the file has exactly these
-    epochs. Raises OSError."""
+    epochs. Those between the noted log start and the first segment stay, as in Kafka: its tiered storage may
+    have their records, and loses them with the epochs. Raises OSError."""
     if file.entries is None and (found.epochs.entries or file.is_damaged):  # logs of old brokers have none
         found.note(file.path, "rebuilt from the log", file.fault)
-    found.epochs.truncate_from_start(log_start_offset)
+    found.epochs.truncate_from_start(start.log_start_offset)
     found.epochs.truncate_from_end(found.log_end_offset)
     if found.epochs.entries == file.entries:
         return True

@@ -139,7 +139,7 @@ def _load(found: FoundLog, start: Start) -> LoadedLog:
         found.new_segment.files.create("log")
     found.active.count_anew()
     # Second pass: the state and files derived from the batches.
-    is_current = cut_epochs(found, epoch_file, log_start, start)
+    is_current = cut_epochs(found, epoch_file, start)
     producers = _load_producers(found, headers, log_start, start)
     _make_missing(found, start)
     # Third pass: sync to the disk.

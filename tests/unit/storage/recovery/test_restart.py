@@ -219,6 +219,33 @@ def test_an_epoch_that_begins_at_the_log_end_is_not_in_the_log(clean: bool) -> N
     assert (log.log_end_offset, log.epochs.latest) == (1, 0)
 
 
+@pytest.mark.parametrize("start", [Start(True, 4), Start(False, 4), Start(False, 0), Start(False, None)])
+def test_epochs_of_segments_that_tiered_storage_has_stay_known(start: Start) -> None:
+    """Apache Kafka deletes what tiered storage has of epochs before the first one in the file (KIP-405)."""
+    log = opened(segment_bytes=120)
+    for epoch in range(4):
+        append(log, leader_epoch=epoch)
+    log.close()
+    for name in content(log.files):
+        if name.startswith(("00000000000000000000.", "00000000000000000001.")):
+            log.files.remove(f"{DIRECTORY}/{name}")
+    found = open_log(log.files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW).log
+    assert (found.log_start_offset, found.log_end_offset) == (2, 4)
+    assert found.epochs.entries == [EpochEntry(epoch, epoch) for epoch in range(4)]
+    found.close()
+    assert content(log.files)["leader-epoch-checkpoint"] == b"0\n4\n0 0\n1 1\n2 2\n3 3\n"
+
+
+def test_epochs_below_the_noted_log_start_go() -> None:
+    log = opened(segment_bytes=120)
+    for epoch in range(4):
+        append(log, leader_epoch=epoch)
+    log.close()
+    start = Start(False, 4, log_start_offset=2)
+    found = open_log(log.files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW).log
+    assert found.epochs.entries == [EpochEntry(2, 2), EpochEntry(3, 3)]
+
+
 @pytest.mark.parametrize("clean", [True, False])
 def test_a_snapshot_of_offsets_that_the_log_has_not_goes(clean: bool) -> None:
     log = busy()
