@@ -187,6 +187,22 @@ def test_durable_data_is_removed_only_on_request(copy: Any) -> None:
     assert still_wrong(path) == set()
 
 
+def test_a_log_start_beyond_the_log_end_empties_the_log_only_on_request(copy: Any) -> None:
+    path = copy("clean_bad_log_start")
+    (path / "log-start-offset-checkpoint").write_text("0\n1\ncrash 0 930\n")
+    before = contents(path)
+    status, text = run(path)
+    assert status == 1
+    assert "crash-0: refused: the log ends at offset 93, and begins at 930 according to this file" in text
+    after = contents(path)
+    assert {name for name in before if name.startswith("crash-0/") and before[name] != after[name]} == set()
+    (path / "log-start-offset-checkpoint").write_text("0\n1\ncrash 0 0\n")
+    assert "1 partition: 1 with nothing to do" in run(path)[1]
+    (path / "log-start-offset-checkpoint").write_text("0\n1\ncrash 0 930\n")
+    _, text = run(path, "--truncate-corrupt")
+    assert "crash-0: the log is emptied: it ends at 93, but begins at 930" in text
+
+
 def test_damage_in_the_middle(copy: Any) -> None:
     """A start does not check there, ``--full`` does; everything after it would be truncated."""
     path = copy("crash_flip_old_payload")
