@@ -213,12 +213,14 @@ def test_damage_in_the_middle(copy: Any) -> None:
     assert status == 1
     assert "refused: the bytes of the batch that begins there do not match its CRC" in text
     assert "00000000000000000016.log, position 639, offset 23)" in text
+    assert "'txnkafka repair --full --truncate-corrupt' gives up everything from here on" in text
     status, text = run(path, "--full", "--truncate-corrupt", "--dry-run")
     assert "00000000000000000016.log would be cut at position 639, offset 23" in text
     assert "00000000000000000086.log would be removed: the log ends before it" in text
     assert "1 would be repaired" in text
     assert " is cut" not in text
     assert run(path, "--full", "--truncate-corrupt")[0] == 1
+    assert run(path, "--full")[0] == 0
     assert LogDir(str(path)).partition("crash", 0).log_end_offset == 23
     assert still_wrong(path) == set()
     assert run(path)[0] == 0

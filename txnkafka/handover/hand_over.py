@@ -56,7 +56,7 @@ __all__ = ["check", "hand_over"]
 _NEVER_MS = (1 << 63) - 1
 _NOT_MENDED = "remove the file, and hand the directory over again; this is a fault of txnkafka"
 _NOT_RECOVERED = "it was not stopped cleanly, and no broker can be started on it: restore it from a backup"
-_RECOVERY = "'txnkafka repair --truncate-corrupt' gives up what is damaged; copy the directory first"
+_RECOVERY = "'txnkafka repair --full --truncate-corrupt' gives up what is damaged; copy the directory first"
 
 
 def check(files: DataFiles, path: str, to: Owner, *, now_ms: int) -> HandOver:

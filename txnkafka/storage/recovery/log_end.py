@@ -143,13 +143,13 @@ def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
             known = found.segments[_first_unsettled(found, start)].base_offset
         if end.next_offset < known:
             reason = f"{end.fault}; the log was durable up to offset {known}"
-            raise _refused(reason, end.position, end.next_offset, segment)
+            raise _refused(reason, end.position, end.next_offset, segment, start)
         if end.position == 0 and _begins_below(segment):
             reason = f"{end.fault}; its first batch is sound, so the file has another segment's name"
-            raise _refused(reason, end.position, end.next_offset, segment)
+            raise _refused(reason, end.position, end.next_offset, segment, start)
     elif end.next_offset < durable and start.log_start_offset < durable:
         reason = f"the log ends here, and was durable up to offset {durable}"
-        raise _refused(reason, segment.size, end.next_offset, segment)
+        raise _refused(reason, segment.size, end.next_offset, segment, start)
     _refuse_to_empty(found, start, end.next_offset)
 
 
@@ -173,12 +173,16 @@ def _refuse_to_empty(found: FoundLog, start: Start, end_offset: int) -> None:
     raise error
 
 
-def _refused(reason: str, position: int, offset: int, segment: LogSegment) -> CorruptRecordError:
-    """Return the error for a log that has lost durable records."""
+def _refused(
+    reason: str, position: int, offset: int, segment: LogSegment, start: Start
+) -> CorruptRecordError:
+    """Return the error for a log that has lost durable records. Its remedy names the command that looks at
+    the same batches."""
     error = CorruptRecordError(reason, position=position, offset=offset, file=segment.path("log"))
     error.remedy = (
         "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
-        "'txnkafka repair --truncate-corrupt' gives up everything from here on"
+        f"'txnkafka repair {'--full ' if start.is_checked else ''}--truncate-corrupt' gives up everything "
+        "from here on"
     )
     return error
 
