@@ -187,6 +187,22 @@ def test_durable_data_is_removed_only_on_request(copy: Any) -> None:
     assert still_wrong(path) == set()
 
 
+def test_a_log_start_beyond_the_log_end_empties_the_log_only_on_request(copy: Any) -> None:
+    path = copy("clean_bad_log_start")
+    (path / "log-start-offset-checkpoint").write_text("0\n1\ncrash 0 930\n")
+    before = contents(path)
+    status, text = run(path)
+    assert status == 1
+    assert "crash-0: refused: the log ends at offset 93, and begins at 930 according to this file" in text
+    after = contents(path)
+    assert {name for name in before if name.startswith("crash-0/") and before[name] != after[name]} == set()
+    (path / "log-start-offset-checkpoint").write_text("0\n1\ncrash 0 0\n")
+    assert "1 partition: 1 with nothing to do" in run(path)[1]
+    (path / "log-start-offset-checkpoint").write_text("0\n1\ncrash 0 930\n")
+    _, text = run(path, "--truncate-corrupt")
+    assert "crash-0: the log is emptied: it ends at 93, but begins at 930" in text
+
+
 def test_damage_in_the_middle(copy: Any) -> None:
     """A start does not check there, ``--full`` does; everything after it would be truncated."""
     path = copy("crash_flip_old_payload")
@@ -197,12 +213,14 @@ def test_damage_in_the_middle(copy: Any) -> None:
     assert status == 1
     assert "refused: the bytes of the batch that begins there do not match its CRC" in text
     assert "00000000000000000016.log, position 639, offset 23)" in text
+    assert "'txnkafka repair --full --truncate-corrupt' gives up everything from here on" in text
     status, text = run(path, "--full", "--truncate-corrupt", "--dry-run")
     assert "00000000000000000016.log would be cut at position 639, offset 23" in text
     assert "00000000000000000086.log would be removed: the log ends before it" in text
     assert "1 would be repaired" in text
     assert " is cut" not in text
     assert run(path, "--full", "--truncate-corrupt")[0] == 1
+    assert run(path, "--full")[0] == 0
     assert LogDir(str(path)).partition("crash", 0).log_end_offset == 23
     assert still_wrong(path) == set()
     assert run(path)[0] == 0

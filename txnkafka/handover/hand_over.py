@@ -19,7 +19,7 @@ from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.metadata_records import producer_ids
 from txnkafka.env import write_durably
 from txnkafka.env.overlay import OverlayFiles
-from txnkafka.errors import KafkaError, LogDirError
+from txnkafka.errors import KafkaError, LocatedError, LogDirError
 from txnkafka.handover.derived_files import check_files
 from txnkafka.handover.groups import group_rows
 from txnkafka.handover.names import check_kinds, check_names
@@ -56,7 +56,7 @@ __all__ = ["check", "hand_over"]
 _NEVER_MS = (1 << 63) - 1
 _NOT_MENDED = "remove the file, and hand the directory over again; this is a fault of txnkafka"
 _NOT_RECOVERED = "it was not stopped cleanly, and no broker can be started on it: restore it from a backup"
-_RECOVERY = "'txnkafka repair --truncate-corrupt' gives up what is damaged; copy the directory first"
+_RECOVERY = "'txnkafka repair --full --truncate-corrupt' gives up what is damaged; copy the directory first"
 
 
 def check(files: DataFiles, path: str, to: Owner, *, now_ms: int) -> HandOver:
@@ -129,10 +129,12 @@ class _HandingOver:
         self._refused(refused)
         self._step(None, "recovered", "it was not stopped cleanly")
 
-    def _refused(self, refused: Mapping[TopicPartition, str]) -> None:
-        for partition, reason in sorted(refused.items()):
+    def _refused(self, refused: Mapping[TopicPartition, KafkaError]) -> None:
+        for partition, fault in sorted(refused.items()):
             where = self._files.join(self._path, str(partition))
-            self._report.findings.append(error("refused-partition", where, reason, _RECOVERY))
+            remedy = fault.remedy if isinstance(fault, LocatedError) else ""
+            reason = str(fault).removesuffix(f". {remedy}")
+            self._report.findings.append(error("refused-partition", where, reason, remedy or _RECOVERY))
 
     def _check_registry(self, registry: Registry, where: str) -> None:
         report, image = self._report, registry.image
@@ -190,7 +192,7 @@ class _HandingOver:
         for partition, log in sorted(directory.logs.items()):
             for step in log.repairs:
                 self._step(partition, step.action, step.why, step.what)
-        self._refused({partition: str(fault) for partition, fault in directory.refused.items()})
+        self._refused(directory.refused)
 
     def _write_topic_ids(self, missing: Mapping[TopicPartition, str]) -> None:
         for partition, topic_id in missing.items():

@@ -15,6 +15,7 @@ from txnkafka.broker.broker_config import BrokerConfig
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.env import DataFiles
+    from txnkafka.errors import KafkaError
     from txnkafka.model import TopicPartition
 
 __all__ = ["recover"]
@@ -22,7 +23,7 @@ __all__ = ["recover"]
 _LONGEST_MS: Final = (1 << 31) - 1  # that a producer may be idle: a setting of the owners, and unknown here
 
 
-def recover(files: DataFiles, path: str, *, now_ms: int) -> dict[TopicPartition, str]:
+def recover(files: DataFiles, path: str, *, now_ms: int) -> dict[TopicPartition, KafkaError]:
     """Recover the directory, and stop cleanly. Returns the partitions that cannot be opened, with the reason.
     Raises KafkaError, LogDirError and OSError."""
     config = BrokerConfig(
@@ -32,7 +33,7 @@ def recover(files: DataFiles, path: str, *, now_ms: int) -> dict[TopicPartition,
     broker = open_broker(files, path, config, now_ms=now_ms)
     try:
         _settle(broker, now_ms)
-        refused = {partition: str(error) for partition, error in broker.data.refused.items()}
+        refused = dict(broker.data.refused)
     except BaseException:
         broker.data.abandon()
         raise

@@ -3,7 +3,8 @@
 Facts about Apache Kafka 4.3.1 that are not in its documentation were observed with its broker
 (``tests/conformance/test_handover.py``).
 
-Source: ``QuorumFeatures``, ``ReplicationControlManager``, ``LogConfig.validate``, ``KafkaRaftServer``.
+Source: ``QuorumFeatures``, ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``LogConfig.validate``,
+``KafkaRaftServer``.
 """
 
 from __future__ import annotations
@@ -127,9 +128,12 @@ def _identity(registry: Registry, identity: MetaProperties, where: str) -> Itera
 
 
 def _leaders(registry: Registry, where: str) -> Iterator[Finding]:
+    has_elr = registry.image.features.get("eligible.leader.replicas.version", 0) > 0
     for topic in registry.image.topics.values():
         for number, part in topic.partitions.items():
-            if part.leader < 0 and not (part.eligible_leader_replicas or part.last_known_elr):
+            # after a controlled stop: without the feature the ISR stays, with it the others take its place
+            is_last_known = has_elr and len(part.last_known_elr) == 1
+            if part.leader < 0 and not (part.isr or part.eligible_leader_replicas or is_last_known):
                 yield error(
                     "no-leader", where,
                     f"{topic.name}-{number} has no leader, and none can be elected from what is known",

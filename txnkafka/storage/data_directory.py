@@ -130,11 +130,11 @@ class DataDirectory:
                 self._refuse(partition, LogDirError(fault))
                 continue
             point = self.checkpoints.recovery_point(partition)
-            log_start = self.checkpoints.log_start(partition)
+            log_start, mark = self.checkpoints.log_start(partition), self.checkpoints.mark(partition)
             self.recovered_from[partition] = point or 0
             if point is not None:
                 points[partition] = point
-            self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
+            self._open(partition, Start(self.was_clean, point, log_start, self._repair, mark), now_ms)
         self.checkpoints.keep_only(self._untouched | self.refused.keys(), self.logs)
         if self._holds_recovery_points and not self.was_clean:
             self.checkpoints.hold(points)
@@ -329,7 +329,7 @@ class DataDirectory:
         before = log.log_start_offset
         start = truncation.delete_records(log, offset)
         is_durable = start == before and not self.checkpoints.lacks(LOG_START_OFFSET_CHECKPOINT)
-        return start, None if is_durable else self.checkpoints.log_start_work(self.logs)
+        return start, None if is_durable else self.checkpoints.deletion_work(self.logs)
 
     def checkpoint(self) -> None:
         """Write recovery point, high watermark and log start of each log; a host with a lock uses

@@ -92,6 +92,10 @@ class OffsetCheckpoints:
         """Return the start of a log that was read; 0 when the file does not name it."""
         return self._starts.get(partition, 0)
 
+    def mark(self, partition: TopicPartition) -> int:
+        """Return the high watermark of a log that was read; 0 when the file does not name it."""
+        return self._marks.get(partition, 0)
+
     def keep_only(
         self, closed: Iterable[TopicPartition], logs: Mapping[TopicPartition, PartitionLog]
     ) -> None:
@@ -142,8 +146,7 @@ class OffsetCheckpoints:
                 if partition in points:
                     points[partition] = min(points[partition], point)
             contents[RECOVERY_POINT_CHECKPOINT] = {**points, **self._points}
-        marks = {partition: log.high_watermark for partition, log in logs.items()}
-        contents[HIGH_WATERMARK_CHECKPOINT] = {**marks, **self._marks}
+        contents[HIGH_WATERMARK_CHECKPOINT] = self._high_watermarks(logs)
         contents[LOG_START_OFFSET_CHECKPOINT] = self._log_starts(logs)
         if self._on_disk[CLEANER_OFFSET_CHECKPOINT] != self.cleaner_offsets.keys():
             contents[CLEANER_OFFSET_CHECKPOINT] = self.cleaner_offsets
@@ -153,6 +156,12 @@ class OffsetCheckpoints:
         """Return the work that writes the start of each log that does not begin with its first segment."""
         return self._work({LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)})
 
+    def deletion_work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
+        """The same after records were deleted. The high watermarks are written before: they tell recovery
+        that the logs did go on up to there, when a power cut takes an end that was not flushed."""
+        marks = {HIGH_WATERMARK_CHECKPOINT: self._high_watermarks(logs)}
+        return self._work(marks | {LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)})
+
     def cleaner_offsets_work(self) -> CheckpointWork:
         """Return the work that writes the offset from which the cleaner continues in each compacted log."""
         return self._work({CLEANER_OFFSET_CHECKPOINT: self.cleaner_offsets})
@@ -160,6 +169,9 @@ class OffsetCheckpoints:
     def write_cleaner_offsets(self) -> None:
         """Write the offset from which the cleaner continues in each compacted log."""
         perform(self.cleaner_offsets_work())
+
+    def _high_watermarks(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
+        return {**{partition: log.high_watermark for partition, log in logs.items()}, **self._marks}
 
     def _log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
         starts = {}

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.unit.broker.node import COMMITTED, NOW, Node, batch_of
 from tests.unit.storage.client import what_is_synced
+from txnkafka.broker.records_deletion import Deleted, delete_records
 from txnkafka.broker.requests import FetchPartition, FetchRequest, ProduceRequest
 from txnkafka.coordinator.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
@@ -65,6 +66,26 @@ def test_a_topic_that_was_created_is_there_when_the_machine_has_stopped() -> Non
     assert isinstance(node.files, MemoryFiles)
     node = Node(MemoryFiles(base=what_is_synced(node.files)), durability="page_cache")
     assert node.append(batch_of(b"a")).error == NONE
+
+
+def test_records_were_deleted_that_the_machine_then_loses() -> None:
+    """The log ends before its start, without anything in it that was not deleted: it goes on at the start."""
+    node = Node(durability="page_cache")
+    node.create(flush_messages="4")
+    for _ in range(4):
+        assert node.append(batch_of(b"flushed")).error == NONE
+    node.broker.data.checkpoint()
+    for _ in range(3):
+        assert node.append(batch_of(b"not flushed")).error == NONE
+    answers: list[Any] = []
+    delete_records(node.broker, {T0: -1}, answers.append)
+    node.settle()
+    assert answers == [{T0: Deleted(NONE, 7)}]
+    assert isinstance(node.files, MemoryFiles)
+    node = Node(MemoryFiles(base=what_is_synced(node.files)), durability="page_cache")
+    log = node.broker.logs[T0]
+    assert log.repairs
+    assert (log.log_start_offset, log.log_end_offset) == (7, 7)
 
 
 def new_producer_id(node: Node) -> int:

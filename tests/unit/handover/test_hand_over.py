@@ -182,6 +182,22 @@ def test_a_damaged_log_is_left_as_it_is(written: MemoryFiles, marker: str) -> No
     restore(written, before)
 
 
+@pytest.mark.parametrize("marker", ["clean", "killed"])
+def test_a_log_start_beyond_the_log_end_is_left_as_it_is(written: MemoryFiles, marker: str) -> None:
+    """The whole log would be deleted."""
+    before = contents(written)
+    replaced(written, "/data/log-start-offset-checkpoint", b"0\n1\nt 0 970\n")
+    if marker == "killed":
+        written.remove(CLEAN)
+    lying = contents(written)
+    for run in (checked, handed):
+        (finding,) = run(written).findings
+        assert finding.code == ("log-start-beyond-log-end" if marker == "clean" else "refused-partition")
+        assert "orrect the " in finding.remedy
+        assert contents(written) == lying
+    restore(written, before)
+
+
 def test_a_damaged_metadata_log_is_left_as_it_is(written: MemoryFiles) -> None:
     """Apache Kafka would cut it off, and put all partitions aside."""
     before = contents(written)

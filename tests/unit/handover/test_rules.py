@@ -60,6 +60,18 @@ def test_a_registry_of_our_own_has_no_findings(to: Owner) -> None:
 
 
 @pytest.mark.parametrize(
+    ("level", "last_known", "expected"),
+    [(1, [1], []), (1, [1, 2], ["no-leader"]), (0, [1], ["no-leader"])],
+)
+def test_the_last_known_leader_is_elected_by_its_feature(
+    level: int, last_known: list[int], expected: list[str]
+) -> None:
+    feature = feature_level("eligible.leader.replicas.version", level)
+    record = changed(leader=-1, isr=[], last_known_elr=last_known)
+    assert codes(Registry(image(feature, record)), KAFKA) == expected
+
+
+@pytest.mark.parametrize(
     ("record", "to", "code"),
     [
         (feature_level("metadata.version", 31), KAFKA, "unknown-feature"),
@@ -98,7 +110,7 @@ def test_each_fact(record: LogRecord, to: Owner, code: str) -> None:
 @pytest.mark.parametrize(
     ("record", "to"),
     [
-        (changed(leader=-1, isr=[], last_known_elr=[1]), KAFKA),
+        (changed(leader=-1, isr=[1]), KAFKA),
         (changed(leader=-1, isr=[], eligible_leader_replicas=[1]), KAFKA),
         (changed(leader=-1, isr=[]), OURS),
         (config(2, "t", "segment.bytes", "1048576"), KAFKA),

@@ -91,6 +91,22 @@ def test_a_damaged_partition_is_refused_and_the_others_work(files: MemoryFiles) 
     assert files.read("/data/t-0/00000000000000000000.log", 1000) == before
 
 
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_start_with_a_digit_too_many_does_not_empty_the_log(files: MemoryFiles, clean: bool) -> None:
+    checkpoint = "/data/log-start-offset-checkpoint"
+    files.remove(checkpoint)
+    files.create(checkpoint).write(0, [b"0\n1\nt 0 20\n"])
+    if not clean:
+        files.remove(CLEAN)
+    before = files.read("/data/t-0/00000000000000000000.log", 1000)
+    for _ in range(2):
+        directory = opened(files)
+        assert list(directory.refused) == PARTITIONS[:1]
+        directory.close()
+        assert files.read("/data/t-0/00000000000000000000.log", 1000) == before
+        assert files.read(checkpoint, 1000) == b"0\n1\nt 0 20\n"
+
+
 @pytest.mark.parametrize("topic", ["", "..", "a/b", "x" * 250])
 def test_a_partition_of_a_name_that_no_topic_may_have_is_not_created(files: MemoryFiles, topic: str) -> None:
     directory = opened(files)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.crc import first_invalid_crc
+from txnkafka.storage.formats.layout import LOG_START_OFFSET_CHECKPOINT
 from txnkafka.storage.formats.log_end import first_unsettled
 from txnkafka.storage.formats.order import NO_LIMIT
 from txnkafka.storage.recovery.found_log import SegmentState
@@ -47,6 +48,7 @@ class Start:
     recovery_point: int | None = 0  # None: the checkpoint is damaged
     log_start_offset: int = 0
     repair: Repair | None = None
+    high_watermark: int = 0  # as the last owner noted it
 
     @property
     def is_checked(self) -> bool:
@@ -131,7 +133,8 @@ def _is_known_to_go_on(found: FoundLog, segment: LogSegment, end: int) -> bool:
 
 def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
     """Raise CorruptRecordError when the log ends below its durable end, damaged or between two batches,
-    unless all durable offsets behind that were deleted, and when a file has another segment's name."""
+    unless all durable offsets behind that were deleted, when a file has another segment's name, and when all
+    of the log would count as deleted for no reason that is known."""
     end, segment = log_end.end, found.segments[log_end.number]
     durable = start.recovery_point or 0
     if end.fault:
@@ -140,21 +143,46 @@ def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
             known = found.segments[_first_unsettled(found, start)].base_offset
         if end.next_offset < known:
             reason = f"{end.fault}; the log was durable up to offset {known}"
-            raise _refused(reason, end.position, end.next_offset, segment)
+            raise _refused(reason, end.position, end.next_offset, segment, start)
         if end.position == 0 and _begins_below(segment):
             reason = f"{end.fault}; its first batch is sound, so the file has another segment's name"
-            raise _refused(reason, end.position, end.next_offset, segment)
+            raise _refused(reason, end.position, end.next_offset, segment, start)
     elif end.next_offset < durable and start.log_start_offset < durable:
         reason = f"the log ends here, and was durable up to offset {durable}"
-        raise _refused(reason, segment.size, end.next_offset, segment)
+        raise _refused(reason, segment.size, end.next_offset, segment, start)
+    _refuse_to_empty(found, start, end.next_offset)
 
 
-def _refused(reason: str, position: int, offset: int, segment: LogSegment) -> CorruptRecordError:
-    """Return the error for a log that has lost durable records."""
+def _refuse_to_empty(found: FoundLog, start: Start, end_offset: int) -> None:
+    """Raise CorruptRecordError when the log start is beyond the log end, and nothing else says that the log
+    ever went on up to there. A power cut takes an end that was not flushed, and leaves a log start behind it;
+    but no log start was ever beyond the high watermark, which is noted at least as often."""
+    log_start, has_records = start.log_start_offset, end_offset > found.segments[0].base_offset
+    known = max(end_offset, start.recovery_point or 0, start.high_watermark)
+    if log_start <= known or not has_records:
+        return
+    error = CorruptRecordError(
+        f"the log ends at offset {end_offset}, and begins at {log_start} according to this file: all of its "
+        "records would count as deleted",
+        file=found.files.join(found.files.split(found.directory)[0], LOG_START_OFFSET_CHECKPOINT),
+    )
+    error.remedy = (
+        "Correct the line of the partition, with 0 all records that are there come back; 'txnkafka repair "
+        "--truncate-corrupt' believes the line, and empties the log"
+    )
+    raise error
+
+
+def _refused(
+    reason: str, position: int, offset: int, segment: LogSegment, start: Start
+) -> CorruptRecordError:
+    """Return the error for a log that has lost durable records. Its remedy names the command that looks at
+    the same batches."""
     error = CorruptRecordError(reason, position=position, offset=offset, file=segment.path("log"))
     error.remedy = (
         "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
-        "'txnkafka repair --truncate-corrupt' gives up everything from here on"
+        f"'txnkafka repair {'--full ' if start.is_checked else ''}--truncate-corrupt' gives up everything "
+        "from here on"
     )
     return error
 

@@ -81,6 +81,35 @@ def test_a_log_that_ends_below_what_was_durable(clean: bool) -> None:
     assert "the log ends at 4: offsets up to 5 were durable, and are lost" in map(str, found.repairs)
 
 
+@pytest.mark.parametrize("tail", [b"", bytes(100)])
+@pytest.mark.parametrize("recovery_point", [0, 2, 4, None])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_log_start_beyond_everything_that_is_known_of_the_log(
+    clean: bool, recovery_point: int | None, tail: bytes
+) -> None:
+    """With one digit too many in the checkpoint all records would count as deleted."""
+    start = Start(clean, recovery_point, 60, high_watermark=4)
+    files = written(s0=batch(0), s2=batch(2) + tail)
+    before = files.disk()
+    with pytest.raises(CorruptRecordError, match=r"the log ends at offset 4, .* begins at 60") as caught:
+        opened(files, start)
+    assert caught.value.file == "/data/log-start-offset-checkpoint"
+    assert files.disk() == before
+    given_up = Start(clean, recovery_point, 60, Repair(truncate_corrupt=True), high_watermark=4)
+    found = opened(written(s0=batch(0), s2=batch(2)), given_up).log
+    assert (found.log_start_offset, found.log_end_offset) == (60, 60)
+
+
+@pytest.mark.parametrize(("segment", "high_watermark"), [(batch(0) + batch(2), 6), (b"", 0), (bytes(9), 0)])
+def test_deleted_records_whose_end_a_power_cut_took(segment: bytes, high_watermark: int) -> None:
+    """The high watermark tells that the log did go on up to its start, so everything in it was deleted; where
+    there is nothing in it no file has to tell that."""
+    recovery_point = 2 if high_watermark else 0
+    start = Start(recovery_point=recovery_point, log_start_offset=6, high_watermark=high_watermark)
+    found = opened(written(s0=segment), start).log
+    assert (found.log_start_offset, found.log_end_offset) == (6, 6)
+
+
 def test_an_unknown_recovery_point_protects_closed_segments() -> None:
     damaged = bytearray(batch(0) + batch(2))
     damaged[-1] ^= 1
