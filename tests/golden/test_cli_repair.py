@@ -251,3 +251,23 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
         with pytest.raises(LogDirError, match=r"no Kafka log directory: it has no meta\.properties"):
             run(tmp_path, *dry_run)
     assert [path.name for path in tmp_path.rglob("*")] == ["python-3"], "nothing is written"
+
+
+def test_a_repair_does_not_change_what_lso_says(copy: Any) -> None:
+    """The files of a live copy are of different moments, also when they are synced; and what a repair writes
+    has no time of the broker."""
+    path = copy("hanging")
+    (path / MARKER).unlink(missing_ok=True)
+
+    def verdicts(*arguments: str) -> list[tuple[Json, ...]]:
+        done = CliRunner().invoke(cli, ["lso", str(path), "--format", "json", *arguments])
+        judged = [(row["judged_at"], row["open_transactions"]) for row in json.loads(done.stdout)]
+        return [(each["verdict"], each["command"], at) for at, found in judged for each in found]
+
+    young = ("--now", "2023-11-14T22:14:30Z")
+    before, now = verdicts(*young), verdicts()
+    assert {verdict for verdict, *_ in before} == {"OPEN_WITHIN_TIMEOUT"}
+    for _ in range(2):
+        assert run(path, "--format", "jsonl")[0] in (0, 1)
+        assert (path / MARKER).exists()
+        assert (verdicts(*young), verdicts()) == (before, now)

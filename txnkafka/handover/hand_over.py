@@ -179,7 +179,8 @@ class _HandingOver:
         missing = missing_topic_ids(image, self._topic_ids())
         directory = DataDirectory(
             self._files, self._path, lambda topic: _log_config(image, topic), now_ms=self._now_ms,
-            repair=Repair(full=True, unsound=unsound), on_locked=lambda _: self._write_topic_ids(missing),
+            repair=Repair(full=True, unsound=unsound, hands_over=True),
+            on_locked=lambda _: self._write_topic_ids(missing),
         )  # fmt: skip
         try:
             self._keep_producer_ids(directory)

@@ -91,7 +91,8 @@ class DirectoryClock:
         log_ms = max((_newest_file_ms(files, path, (".log",)) for path in logs), default=UNKNOWN)
         if UNKNOWN in (log_ms, written_ms) or abs(log_ms - written_ms) > AGREEMENT_MS:
             return UNKNOWN
-        directories = {files.split(source.path)[0] for source in sources}
+        # a repair writes marker and checkpoints again
+        directories = {files.split(source.path)[0] for source in sources if source.repair is None}
         return max((_newest_file_ms(files, path, BROKER_FILES) for path in directories), default=UNKNOWN)
 
 

@@ -35,6 +35,7 @@ from txnkafka.storage.formats import (
     parse_partition_metadata,
     parse_segment_file,
 )
+from txnkafka.storage.formats.checkpoint import parse_repair
 from txnkafka.storage.formats.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
 
 if TYPE_CHECKING:
@@ -319,6 +320,7 @@ class _Directory:
         self.recovery_points = self._parse(RECOVERY_POINT_CHECKPOINT, parse_offsets)
         self.cleaned = self._parse(CLEANER_OFFSET_CHECKPOINT, parse_offsets) or {}
         self.clean_shutdown = self._exists(CLEAN_SHUTDOWN_FILE)
+        self.repair = self._repair() if self.clean_shutdown else None
         self.being_written = self.file_system.is_locked(self.file_system.join(path, LOCK_FILE))
         self.is_log_directory = self._exists(META_PROPERTIES)
 
@@ -327,6 +329,13 @@ class _Directory:
             return self.file_system.exists(self.file_system.join(self._path, name))
         except OSError:
             return False  # the checkpoints could not be read either, which is a finding
+
+    def _repair(self) -> bool | None:
+        try:
+            path = self.file_system.join(self._path, CLEAN_SHUTDOWN_FILE)
+            return parse_repair(self.file_system.read(path, SMALL_FILE_LIMIT))
+        except (OSError, CorruptFileError):
+            return None  # that the file is there says enough
 
     def _parse(self, name: str, parse: Callable[[bytes], T], path: str | None = None) -> T | None:
         """Parse a small file; None when it is missing, or malformed, which is a finding."""
@@ -358,6 +367,7 @@ class _Directory:
             recovery_point=None if recovery_points is None else recovery_points.get(topic_partition, 0),
             cleaned_to=self.cleaned.get(topic_partition, 0),
             clean_shutdown=self.clean_shutdown and not self.being_written,
+            repair=self.repair,
             being_written=self.being_written,
             mapped=self._owner._io == "mmap" or (self._owner._io == "auto" and self._may_map),
         )

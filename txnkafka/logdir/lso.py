@@ -136,7 +136,7 @@ def lso_report(view: PartitionView, coordinator: CoordinatorView, circumstances:
     """Explain the last stable offset of a partition. ``settled`` and ``cut_short`` of the
     circumstances are taken from the view."""
     circumstances = circumstances._replace(
-        settled=view.source.clean_shutdown,
+        settled=view.source.clean_shutdown and view.source.repair is not False,
         cut_short=any(finding.severity == "error" for finding in view.tail_findings),
     )
     open_transactions = _open_transactions(view, coordinator, circumstances)

@@ -13,6 +13,8 @@ __all__ = ["PartitionSource"]
 class PartitionSource(NamedTuple):
     """The location of a partition, and its values in the log directory's checkpoints; None means unknown.
 
+    ``repair``: whether the broker had stopped cleanly before a repair wrote marker and checkpoints; None when
+    no repair did.
     ``is_named``: the name of the directory is that of a partition; otherwise ``topic_partition`` consists of
     the directory's name and 0.
     """
@@ -27,6 +29,7 @@ class PartitionSource(NamedTuple):
     recovery_point: int | None = None
     cleaned_to: int = 0
     clean_shutdown: bool = False
+    repair: bool | None = None
     being_written: bool = False
     mapped: bool = True
     only_base_offset: int | None = None

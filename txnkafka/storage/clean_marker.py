@@ -6,11 +6,11 @@ Source: ``CleanShutdownFileHandler``.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.env import write_durably
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.formats.checkpoint import format_clean_shutdown, parse_clean_shutdown
+from txnkafka.storage.formats.checkpoint import format_clean_shutdown, parse_clean_shutdown, parse_repair
 from txnkafka.storage.formats.layout import CLEAN_SHUTDOWN_FILE
 from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.partition_names import concerns_one_partition
@@ -18,30 +18,50 @@ from txnkafka.storage.formats.partition_names import concerns_one_partition
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = ["NO_EPOCH", "take_clean_marker", "write_clean_marker"]
+__all__ = ["NO_EPOCH", "CleanMarker", "noted_repair", "take_clean_marker", "write_clean_marker"]
 
 LOG = logging.getLogger("txnkafka.storage")
 NO_EPOCH: Final = -1
 
 
-def take_clean_marker(files: DataFiles, directory: str) -> int | None:
-    """Remove the marker, durably; returns its broker epoch, which may be ``NO_EPOCH``, and None when there
-    is no marker. Raises OSError."""
+class CleanMarker(NamedTuple):
+    """The content of a marker. ``is_settled``: all files are of one moment, the clean stop of a broker; those
+    of a directory that was repaired after a kill, or copied from a running broker, are not."""
+
+    broker_epoch: int = NO_EPOCH
+    is_settled: bool = True
+
+
+def take_clean_marker(files: DataFiles, directory: str) -> CleanMarker | None:
+    """Remove the marker, durably; returns its content, and None when there is no marker. Raises OSError."""
     path = files.join(directory, CLEAN_SHUTDOWN_FILE)
     if not files.exists(path):
         return None
-    epoch = NO_EPOCH
+    marker = CleanMarker()
     try:
-        epoch = parse_clean_shutdown(files.read(path, SMALL_FILE_LIMIT)).broker_epoch or NO_EPOCH
+        content = files.read(path, SMALL_FILE_LIMIT)
+        epoch = parse_clean_shutdown(content).broker_epoch or NO_EPOCH
+        marker = CleanMarker(epoch, parse_repair(content) is not False)
     except (CorruptFileError, OSError) as error:
         if not concerns_one_partition(error):
             raise
         LOG.warning("%s has no broker epoch: %s", path, error)
     files.remove(path)
     files.sync_directory(directory)
-    return epoch
+    return marker
 
 
-def write_clean_marker(files: DataFiles, directory: str, broker_epoch: int) -> None:
-    """Write the marker, durably. Raises OSError."""
-    write_durably(files, files.join(directory, CLEAN_SHUTDOWN_FILE), format_clean_shutdown(broker_epoch))
+def noted_repair(marker: CleanMarker | None, hands_over: bool | None) -> bool | None:
+    """Return what the next marker says of a repair; ``marker`` is the one that was there before.
+    ``hands_over``: the repair is a part of a hand-over; None when there is no repair."""
+    is_settled = marker is not None and marker.is_settled
+    is_of_a_broker = hands_over is None or (hands_over and is_settled)
+    return None if is_of_a_broker else is_settled
+
+
+def write_clean_marker(
+    files: DataFiles, directory: str, broker_epoch: int, repaired: bool | None = None
+) -> None:
+    """Write the marker, durably; a repair adds whether the directory was settled before. Raises OSError."""
+    content = format_clean_shutdown(broker_epoch, repaired)
+    write_durably(files, files.join(directory, CLEAN_SHUTDOWN_FILE), content)

@@ -21,7 +21,7 @@ from txnkafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from txnkafka.model import TopicPartition, validate_partition
-from txnkafka.storage.clean_marker import NO_EPOCH, take_clean_marker, write_clean_marker
+from txnkafka.storage.clean_marker import NO_EPOCH, noted_repair, take_clean_marker, write_clean_marker
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.formats.layout import LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
 from txnkafka.storage.formats.meta_properties import MetaProperties
@@ -117,8 +117,9 @@ class DataDirectory:
         found = list(named_partitions(self.files.list(self.path)))
         there = {named.parsed.topic_partition for named in found}
         self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note, self._owner)
-        epoch = take_clean_marker(self.files, self.path)
-        self.was_clean, self.broker_epoch = epoch is not None, NO_EPOCH if epoch is None else epoch
+        marker = take_clean_marker(self.files, self.path)
+        self.was_clean, self.broker_epoch = marker is not None, marker.broker_epoch if marker else NO_EPOCH
+        self._repaired = noted_repair(marker, None if self._repair is None else self._repair.hands_over)
         self._untouched: set[TopicPartition] = set()
         self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
         points: dict[TopicPartition, int] = {}
@@ -373,7 +374,7 @@ class DataDirectory:
                     failed = failed or error
             self.checkpoint()
             if failed is None and not self.refused and (self.was_clean or not self._untouched):
-                write_clean_marker(self.files, self.path, self.broker_epoch)
+                write_clean_marker(self.files, self.path, self.broker_epoch, self._repaired)
         finally:
             self._give_back()
         if failed is not None:

@@ -55,6 +55,15 @@ def test_an_end_marker_may_be_newer(directory: Path) -> None:
     assert at(directory).now_ms == WRITTEN_MS + 9
 
 
+@pytest.mark.parametrize(
+    ("marker", "expected_ms"), [(b'"brokerEpoch":1', 5000), (b'"repairedAfterCleanStop":true', 0)]
+)
+def test_files_that_a_repair_wrote_have_its_time(directory: Path, marker: bytes, expected_ms: int) -> None:
+    (directory / ".kafka_cleanshutdown").write_bytes(b'{"version":0,%s}' % marker)
+    touch(directory, WRITTEN_MS + 5000)
+    assert at(directory).now_ms == WRITTEN_MS + expected_ms
+
+
 def test_a_producer_may_write_any_time(directory: Path) -> None:
     data = Batch(records=[PlainRecord(b"", b"", TODAY_MS)], base_offset=2).encode()
     log = directory / "a-0" / f"{0:020}.log"

@@ -33,6 +33,7 @@ __all__ = [
     "parse_leader_epoch_checkpoint",
     "parse_offset_checkpoint",
     "parse_partition_metadata",
+    "parse_repair",
 ]
 
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,20}")
@@ -40,6 +41,7 @@ _LINE = re.compile(rb"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
 _WHITESPACE = b" \t\n\x0b\f\r"
 _INT32 = 2**31
 _INT64 = 2**63
+_REPAIR = "repairedAfterCleanStop"
 
 
 class EpochEntry(NamedTuple):
@@ -183,14 +185,28 @@ def format_leader_epoch_checkpoint(entries: Iterable[EpochEntry]) -> bytes:
     return _checkpoint([f"{epoch} {start_offset}" for epoch, start_offset in entries])
 
 
+def parse_repair(data: bytes) -> bool | None:
+    """Whether the broker had stopped cleanly before the repair that wrote this ``.kafka_cleanshutdown``; None
+    when no repair did. Kafka ignores the field."""
+    try:
+        content = json.loads(data)
+    except (ValueError, RecursionError):
+        return None
+    found = content.get(_REPAIR) if isinstance(content, dict) else None
+    return found if isinstance(found, bool) else None
+
+
 def format_partition_metadata(topic_id: str) -> bytes:
     """Format the content of ``partition.metadata``, version 0."""
     return f"version: 0\ntopic_id: {parse_topic_id(topic_id)}".encode("ascii")
 
 
-def format_clean_shutdown(broker_epoch: int) -> bytes:
-    """Format the content of ``.kafka_cleanshutdown``, version 0."""
-    return json.dumps({"version": 0, "brokerEpoch": broker_epoch}, separators=(",", ":")).encode("ascii")
+def format_clean_shutdown(broker_epoch: int, repair: bool | None = None) -> bytes:
+    """Format the content of ``.kafka_cleanshutdown``, version 0; ``repair`` is for ``parse_repair``."""
+    content: dict[str, int] = {"version": 0, "brokerEpoch": broker_epoch}
+    if repair is not None:
+        content[_REPAIR] = repair
+    return json.dumps(content, separators=(",", ":")).encode("ascii")
 
 
 def _checkpoint(lines: list[str]) -> bytes:

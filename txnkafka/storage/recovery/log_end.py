@@ -33,11 +33,13 @@ class Repair:
     """Repairs beyond those of opening a log: the derived files of all segments are checked. ``full``: all
     batches are checked, and derived files compared with them. ``truncate_corrupt``: damaged durable records
     are given up. ``unsound``: paths of derived files that another check has found to contradict the log, each
-    with the reason; they are removed first, and so rebuilt."""
+    with the reason; they are removed first, and so rebuilt. ``hands_over``: a broker starts on the directory
+    next, so that a clean stop stays one."""
 
     full: bool = False
     truncate_corrupt: bool = False
     unsound: Mapping[str, str] = field(default_factory=dict)
+    hands_over: bool = False
 
 
 @dataclass(frozen=True)
