@@ -30,7 +30,6 @@ from txnkafka._core.decode import decode_batches
 from txnkafka._core.legacy import decode_legacy
 from txnkafka._core.scan import scan
 from txnkafka._core.text import TextWriter
-from txnkafka.record.batch import header_key
 from txnkafka.record.compression import Decompressor
 from txnkafka.shown import plain_name
 
@@ -236,15 +235,6 @@ def test_header_names_are_replaced_as_java_does() -> None:
 )
 def test_what_java_answered(content: bytes, text: str) -> None:
     assert utf8_as_java(content) == text
-    assert header_key(content) == text
-
-
-def test_header_names_are_the_same_through_every_door() -> None:
-    """Every name of up to four of these bytes: each kind that UTF-8 has, and the limits of surrogates."""
-    kinds = b"A\x80\x9f\xa0\xbf\xc3\xe2\xed\xef\xf0\xf4\xf8"
-    for length in range(1, 5 if LONG else 4):
-        for name in map(bytes, itertools.product(kinds, repeat=length)):
-            assert header_key(name) == utf8_as_java(name), name
 
 
 @pytest.mark.parametrize("size", range(34))
