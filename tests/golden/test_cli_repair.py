@@ -233,3 +233,18 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
         with pytest.raises(LogDirError, match=r"no Kafka log directory: it has no meta\.properties"):
             run(tmp_path, *dry_run)
     assert [path.name for path in tmp_path.rglob("*")] == ["python-3"], "nothing is written"
+
+
+def test_a_copy_for_another_disk_is_left_to_the_broker(copy: Any) -> None:
+    """With a marker the broker would not recover it, and then it takes the place of the partition."""
+    path = copy("crash")
+    name = "crash-1.0123456789abcdef0123456789abcdef-future"
+    (path / "crash-1").rename(path / name)
+    before = contents(path / name)
+    _, foretold = run(path, "--dry-run")
+    _, text = run(path)
+    line = f"directory: {name} is left to the broker, which recovers all when it starts"
+    assert line in text.splitlines()
+    assert line in foretold.splitlines()
+    assert contents(path / name) == before
+    assert not (path / MARKER).exists()

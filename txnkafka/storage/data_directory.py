@@ -119,7 +119,8 @@ class DataDirectory:
         self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note, self._owner)
         epoch = take_clean_marker(self.files, self.path)
         self.was_clean, self.broker_epoch = epoch is not None, NO_EPOCH if epoch is None else epoch
-        self._untouched: set[TopicPartition] = set()
+        # copies that Kafka makes for another disk: it recovers them, unless it finds the marker
+        self._untouched = {each.parsed.topic_partition for each in found if each.parsed.state == "future"}
         self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
         points: dict[TopicPartition, int] = {}
         for partition, fault in self._partitions(found):

@@ -97,7 +97,7 @@ class OffsetCheckpoints:
     ) -> None:
         """Keep the entries that were read only for ``closed`` partitions: those of the others come from their
         open ``logs``."""
-        kept = {partition for partition in closed if fits_checkpoint(partition.topic)}
+        kept = {each for each in closed if fits_checkpoint(each.topic) and each not in logs}
         self._points = {partition: self._points.get(partition, 0) for partition in kept}
         self._starts_below = {
             partition: self._starts[partition]
