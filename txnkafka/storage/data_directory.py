@@ -119,8 +119,7 @@ class DataDirectory:
         self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note, self._owner)
         epoch = take_clean_marker(self.files, self.path)
         self.was_clean, self.broker_epoch = epoch is not None, NO_EPOCH if epoch is None else epoch
-        # copies that Kafka makes for another disk: it recovers them, unless it finds the marker
-        self._untouched = {each.parsed.topic_partition for each in found if each.parsed.state == "future"}
+        self._untouched = {each.parsed.topic_partition for each in found if each.is_copy}
         self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
         points: dict[TopicPartition, int] = {}
         for partition, fault in self._partitions(found):
@@ -136,7 +135,8 @@ class DataDirectory:
             if point is not None:
                 points[partition] = point
             self._open(partition, Start(self.was_clean, point, log_start, self._repair), now_ms)
-        self.checkpoints.keep_only(self._untouched | self.refused.keys(), self.logs)
+        closed, repairs = self._untouched | self.refused.keys(), self._repair is not None
+        self.checkpoints.keep_only(closed, self.logs, repairs=repairs)
         if self._holds_recovery_points and not self.was_clean:
             self.checkpoints.hold(points)
         self.checkpoint()

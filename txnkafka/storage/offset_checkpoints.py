@@ -68,6 +68,7 @@ class OffsetCheckpoints:
         self._marks = self._read(HIGH_WATERMARK_CHECKPOINT, on_damage) or {}
         self.cleaner_offsets = self._read(CLEANER_OFFSET_CHECKPOINT, on_damage) or {}
         self._starts_below: dict[TopicPartition, int] = {}  # of open logs, not above their first segments
+        self._noted_marks: Mapping[TopicPartition, int] | None = None  # which are not raised
         self._keeps_damaged_points = False
         self._held: Mapping[TopicPartition, int] = {}
 
@@ -93,10 +94,14 @@ class OffsetCheckpoints:
         return self._starts.get(partition, 0)
 
     def keep_only(
-        self, closed: Iterable[TopicPartition], logs: Mapping[TopicPartition, PartitionLog]
+        self,
+        closed: Iterable[TopicPartition],
+        logs: Mapping[TopicPartition, PartitionLog],
+        *,
+        repairs: bool,
     ) -> None:
         """Keep the entries that were read only for ``closed`` partitions: those of the others come from their
-        open ``logs``."""
+        open ``logs``. What ``repairs`` does not know what is replicated, and raises no high watermark."""
         kept = {each for each in closed if fits_checkpoint(each.topic) and each not in logs}
         self._points = {partition: self._points.get(partition, 0) for partition in kept}
         self._starts_below = {
@@ -105,6 +110,7 @@ class OffsetCheckpoints:
             if partition in self._starts and self._starts[partition] <= log.segments[0].base_offset
         }
         self._starts = {partition: self._starts[partition] for partition in kept & self._starts.keys()}
+        self._noted_marks = self._marks if repairs else None
         self._marks = {partition: self._marks[partition] for partition in kept & self._marks.keys()}
         # only the damaged file shows that damage in the closed partitions may be below the recovery point
         self._keeps_damaged_points = not self._knows_points and bool(kept)
@@ -143,6 +149,8 @@ class OffsetCheckpoints:
                     points[partition] = min(points[partition], point)
             contents[RECOVERY_POINT_CHECKPOINT] = {**points, **self._points}
         marks = {partition: log.high_watermark for partition, log in logs.items()}
+        if (noted := self._noted_marks) is not None:
+            marks = {each: min(mark, noted[each]) for each, mark in marks.items() if each in noted}
         contents[HIGH_WATERMARK_CHECKPOINT] = {**marks, **self._marks}
         contents[LOG_START_OFFSET_CHECKPOINT] = self._log_starts(logs)
         if self._on_disk[CLEANER_OFFSET_CHECKPOINT] != self.cleaner_offsets.keys():

@@ -11,7 +11,7 @@ import pytest
 from tests.unit.storage.logs import NOW, append
 from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFiles, LocalDataFiles
+from txnkafka.env import DataFiles, LocalDataFiles, write_durably
 from txnkafka.errors import (
     CorruptFileError,
     InvalidTopicError,
@@ -20,6 +20,7 @@ from txnkafka.errors import (
 )
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats import parse_offset_checkpoint
+from txnkafka.storage.recovery.log_end import Repair
 from txnkafka.testing.memory_files import MemoryFiles
 
 PATH, CLEAN = "/data", "/data/.kafka_cleanshutdown"
@@ -181,3 +182,19 @@ def test_a_log_does_not_get_the_offsets_of_its_copy(files: MemoryFiles) -> None:
     append(directory.logs[PARTITIONS[1]])
     directory.close()
     assert noted(files, PARTITIONS[1]) == [3, 3]
+
+
+@pytest.mark.parametrize(("mark", "kept"), [(b"t 0 1\n", 1), (b"t 0 9\n", 2), (b"t 2 1\n", None)])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_repair_raises_no_high_watermark(
+    files: MemoryFiles, mark: bytes, kept: int | None, clean: bool
+) -> None:
+    """A member of a cluster may have records that are not replicated, and would serve them."""
+    write_durably(files, f"{PATH}/replication-offset-checkpoint", b"0\n1\n" + mark)
+    if not clean:
+        files.remove(CLEAN)
+    DataDirectory(files, PATH, lambda topic: LogConfig(), now_ms=NOW, repair=Repair()).close()
+    assert noted(files, PARTITIONS[0]) == [2, kept]
+    assert noted(files, PARTITIONS[1]) == [2, None]
+    opened(files).close()  # an owner is the only replica
+    assert noted(files, PARTITIONS[0]) == [2, 2]
