@@ -271,3 +271,18 @@ def test_a_repair_does_not_change_what_lso_says(copy: Any) -> None:
         assert run(path, "--format", "jsonl")[0] in (0, 1)
         assert (path / MARKER).exists()
         assert (verdicts(*young), verdicts()) == (before, now)
+
+
+def test_a_copy_for_another_disk_is_left_to_the_broker(copy: Any) -> None:
+    """With a marker the broker would not recover it, and then it takes the place of the partition."""
+    path = copy("crash")
+    name = "crash-1.0123456789abcdef0123456789abcdef-future"
+    (path / "crash-1").rename(path / name)
+    before = contents(path / name)
+    _, foretold = run(path, "--dry-run")
+    _, text = run(path)
+    line = f"directory: {name} is left to the broker, which recovers all when it starts"
+    assert line in text.splitlines()
+    assert line in foretold.splitlines()
+    assert contents(path / name) == before
+    assert not (path / MARKER).exists()

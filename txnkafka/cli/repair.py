@@ -63,7 +63,7 @@ def repair(
 ) -> int:
     """Recover LOGDIR as a broker does when it starts: finish changes that a crash interrupted, truncate
     incomplete batches behind the recovery point, rebuild missing or damaged derived files. Afterwards Apache
-    Kafka treats the directory as one that was stopped cleanly.
+    Kafka treats the directory as one that was stopped cleanly, unless a partition was refused or left out.
 
     No durable record is discarded: a partition that is damaged below its recovery point is refused and stays
     as it is, unless --truncate-corrupt is given. A directory that a broker has locked is refused. Make a copy
@@ -92,6 +92,8 @@ def repair(
             write_json(row)
     else:
         _write_lines(rows, repairs, dry_run)
+        if not directory.was_clean:
+            _write_futures(directory)
         write_text(IN_FULL if full else AS_A_START)
     return REPAIRED if repairs or any(row["status"] != NOTHING for row in rows) else 0
 
@@ -185,6 +187,17 @@ def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
         for partition, error in directory.refused.items()
     ]
     return sorted(rows, key=lambda row: (row["topic"], row["partition"]))
+
+
+def _write_futures(directory: DataDirectory) -> None:
+    """Say what is left to Kafka, which recovers the directory because of it."""
+    from txnkafka.storage.formats import parse_partition_directory
+
+    for entry in directory.files.list(directory.path):
+        parsed = parse_partition_directory(entry.name)
+        if parsed is not None and parsed.state == "future":
+            name = printable(entry.name)
+            write_text(f"directory: {name} is left to the broker, which recovers all when it starts")
 
 
 def _write_lines(rows: list[dict[str, Any]], repairs: list[str], dry_run: bool) -> None:

@@ -120,7 +120,7 @@ class DataDirectory:
         marker = take_clean_marker(self.files, self.path)
         self.was_clean, self.broker_epoch = marker is not None, marker.broker_epoch if marker else NO_EPOCH
         self._repaired = noted_repair(marker, None if self._repair is None else self._repair.hands_over)
-        self._untouched: set[TopicPartition] = set()
+        self._untouched = {each.parsed.topic_partition for each in found if each.is_copy}
         self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
         points: dict[TopicPartition, int] = {}
         for partition, fault in self._partitions(found):
@@ -136,7 +136,7 @@ class DataDirectory:
             if point is not None:
                 points[partition] = point
             self._open(partition, Start(self.was_clean, point, log_start, self._repair, mark), now_ms)
-        self.checkpoints.keep_only(self._untouched | self.refused.keys(), self.logs)
+        self.checkpoints.keep_only(self._untouched | self.refused.keys(), self.logs, repairs=bool(self._repair))
         if self._holds_recovery_points and not self.was_clean:
             self.checkpoints.hold(points)
         self.checkpoint()

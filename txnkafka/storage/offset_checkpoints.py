@@ -68,6 +68,7 @@ class OffsetCheckpoints:
         self._marks = self._read(HIGH_WATERMARK_CHECKPOINT, on_damage) or {}
         self.cleaner_offsets = self._read(CLEANER_OFFSET_CHECKPOINT, on_damage) or {}
         self._starts_below: dict[TopicPartition, int] = {}  # of open logs, not above their first segments
+        self._noted_marks: Mapping[TopicPartition, int] | None = None  # which are not raised
         self._keeps_damaged_points = False
         self._held: Mapping[TopicPartition, int] = {}
 
@@ -97,11 +98,15 @@ class OffsetCheckpoints:
         return self._marks.get(partition, 0)
 
     def keep_only(
-        self, closed: Iterable[TopicPartition], logs: Mapping[TopicPartition, PartitionLog]
+        self,
+        closed: Iterable[TopicPartition],
+        logs: Mapping[TopicPartition, PartitionLog],
+        *,
+        repairs: bool,
     ) -> None:
         """Keep the entries that were read only for ``closed`` partitions: those of the others come from their
-        open ``logs``."""
-        kept = {partition for partition in closed if fits_checkpoint(partition.topic)}
+        open ``logs``. What ``repairs`` does not know what is replicated, and raises no high watermark."""
+        kept = {each for each in closed if fits_checkpoint(each.topic) and each not in logs}
         self._points = {partition: self._points.get(partition, 0) for partition in kept}
         self._starts_below = {
             partition: self._starts[partition]
@@ -109,6 +114,7 @@ class OffsetCheckpoints:
             if partition in self._starts and self._starts[partition] <= log.segments[0].base_offset
         }
         self._starts = {partition: self._starts[partition] for partition in kept & self._starts.keys()}
+        self._noted_marks = self._marks if repairs else None
         self._marks = {partition: self._marks[partition] for partition in kept & self._marks.keys()}
         # only the damaged file shows that damage in the closed partitions may be below the recovery point
         self._keeps_damaged_points = not self._knows_points and bool(kept)
@@ -171,7 +177,10 @@ class OffsetCheckpoints:
         perform(self.cleaner_offsets_work())
 
     def _high_watermarks(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
-        return {**{partition: log.high_watermark for partition, log in logs.items()}, **self._marks}
+        marks = {partition: log.high_watermark for partition, log in logs.items()}
+        if (noted := self._noted_marks) is not None:
+            marks = {each: min(mark, noted[each]) for each, mark in marks.items() if each in noted}
+        return {**marks, **self._marks}
 
     def _log_starts(self, logs: Mapping[TopicPartition, PartitionLog]) -> dict[TopicPartition, int]:
         starts = {}

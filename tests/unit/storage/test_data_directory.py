@@ -11,7 +11,7 @@ import pytest
 from tests.unit.storage.logs import NOW, append
 from txnkafka import TopicPartition
 from txnkafka.config import LogConfig
-from txnkafka.env import DataFiles, LocalDataFiles
+from txnkafka.env import DataFiles, LocalDataFiles, write_durably
 from txnkafka.errors import (
     CorruptFileError,
     InvalidTopicError,
@@ -19,6 +19,8 @@ from txnkafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.formats import parse_offset_checkpoint
+from txnkafka.storage.recovery.log_end import Repair
 from txnkafka.testing.memory_files import MemoryFiles
 
 PATH, CLEAN = "/data", "/data/.kafka_cleanshutdown"
@@ -163,3 +165,52 @@ def test_a_refused_partition_can_be_deleted_and_not_truncated(files: MemoryFiles
         directory.truncate(PARTITIONS[0], 0, now_ms=NOW)
     directory.delete(PARTITIONS[0])
     assert not files.exists("/data/t-0")
+
+
+FUTURE = "t-1.0123456789abcdef0123456789abcdef-future"
+
+
+def noted(files: MemoryFiles, partition: TopicPartition) -> list[int | None]:
+    """Return recovery point and high watermark."""
+    names = ("recovery-point-offset-checkpoint", "replication-offset-checkpoint")
+    contents = [parse_offset_checkpoint(files.read(f"{PATH}/{name}", 1000)) for name in names]
+    return [content.get(partition) for content in contents]
+
+
+@pytest.mark.parametrize("clean", [False, True])
+def test_a_copy_for_another_disk_is_left_to_kafka(files: MemoryFiles, clean: bool) -> None:
+    """kafka-reassign-partitions had begun it. With a marker Kafka would not recover it, append behind a torn
+    tail, and delete the log that it is a copy of."""
+    files.rename("/data/t-1", f"/data/{FUTURE}")
+    if not clean:
+        files.remove(CLEAN)
+    for _ in range(2):
+        directory = opened(files)
+        assert list(directory.logs) == PARTITIONS[:1]
+        directory.close()
+        assert files.exists(CLEAN) == clean
+        assert noted(files, PARTITIONS[1]) == [2, 2]
+
+
+def test_a_log_does_not_get_the_offsets_of_its_copy(files: MemoryFiles) -> None:
+    files.make_directory(f"/data/{FUTURE}")
+    directory = opened(files)
+    append(directory.logs[PARTITIONS[1]])
+    directory.close()
+    assert noted(files, PARTITIONS[1]) == [3, 3]
+
+
+@pytest.mark.parametrize(("mark", "kept"), [(b"t 0 1\n", 1), (b"t 0 9\n", 2), (b"t 2 1\n", None)])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_repair_raises_no_high_watermark(
+    files: MemoryFiles, mark: bytes, kept: int | None, clean: bool
+) -> None:
+    """A member of a cluster may have records that are not replicated, and would serve them."""
+    write_durably(files, f"{PATH}/replication-offset-checkpoint", b"0\n1\n" + mark)
+    if not clean:
+        files.remove(CLEAN)
+    DataDirectory(files, PATH, lambda topic: LogConfig(), now_ms=NOW, repair=Repair()).close()
+    assert noted(files, PARTITIONS[0]) == [2, kept]
+    assert noted(files, PARTITIONS[1]) == [2, None]
+    opened(files).close()  # an owner is the only replica
+    assert noted(files, PARTITIONS[0]) == [2, 2]

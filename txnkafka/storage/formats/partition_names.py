@@ -52,6 +52,11 @@ class NamedPartition(NamedTuple):
     parsed: PartitionDirectory
     fault: str
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether Kafka makes a copy for another disk here, which it recovers unless it finds the marker."""
+        return self.parsed.state == "future"
+
 
 def named_partitions(entries: Iterable[DirectoryEntry]) -> Iterator[NamedPartition]:
     """Return the partition directories among the entries of a data directory. A directory whose name is
