@@ -136,7 +136,7 @@ class DataDirectory:
             if point is not None:
                 points[partition] = point
             self._open(partition, Start(self.was_clean, point, log_start, self._repair, mark), now_ms)
-        self.checkpoints.keep_only(self._untouched | self.refused.keys(), self.logs, repairs=bool(self._repair))
+        self.checkpoints.keep_only({*self._untouched, *self.refused}, self.logs, repairs=bool(self._repair))
         if self._holds_recovery_points and not self.was_clean:
             self.checkpoints.hold(points)
         self.checkpoint()
