@@ -121,12 +121,14 @@ class _HandingOver:
 
     def _recover(self) -> None:
         try:
-            refused = recover(self._files, self._path, now_ms=self._now_ms)
+            recovered = recover(self._files, self._path, now_ms=self._now_ms)
         except KafkaError as fault:
             where = self._files.join(self._path, METADATA_DIRECTORY)
             self._report.findings.append(error("not-recovered", where, str(fault), _NOT_RECOVERED))
             return
-        self._refused(refused)
+        self._refused(recovered.refused)
+        for partition, step in recovered.steps:
+            self._step(partition, step.action, step.why, step.what)
         self._step(None, "recovered", "it was not stopped cleanly")
 
     def _refused(self, refused: Mapping[TopicPartition, KafkaError]) -> None:

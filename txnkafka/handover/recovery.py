@@ -7,7 +7,7 @@ coordinator does not know are ended, the partitions of the registry have their d
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.broker.broker import open_broker
 from txnkafka.broker.broker_config import BrokerConfig
@@ -17,15 +17,23 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.errors import KafkaError
     from txnkafka.model import TopicPartition
+    from txnkafka.storage.log.repair_step import RepairStep
 
-__all__ = ["recover"]
+__all__ = ["Recovered", "recover"]
 
 _LONGEST_MS: Final = (1 << 31) - 1  # that a producer may be idle: a setting of the owners, and unknown here
 
 
-def recover(files: DataFiles, path: str, *, now_ms: int) -> dict[TopicPartition, KafkaError]:
-    """Recover the directory, and stop cleanly. Returns the partitions that cannot be opened, with the reason.
-    Raises KafkaError, LogDirError and OSError."""
+class Recovered(NamedTuple):
+    """``refused`` are the partitions that cannot be opened, with the reason; ``steps`` what was cut off,
+    deleted or rebuilt, in a partition or in the directory (None)."""
+
+    refused: dict[TopicPartition, KafkaError]
+    steps: list[tuple[TopicPartition | None, RepairStep]]
+
+
+def recover(files: DataFiles, path: str, *, now_ms: int) -> Recovered:
+    """Recover the directory, and stop cleanly. Raises KafkaError, LogDirError and OSError."""
     config = BrokerConfig(
         topic_defaults={"producer.id.expiration.ms": str(_LONGEST_MS), "retention.ms": "-1"},
         log_cleaner_enable=False,
@@ -33,12 +41,15 @@ def recover(files: DataFiles, path: str, *, now_ms: int) -> dict[TopicPartition,
     broker = open_broker(files, path, config, now_ms=now_ms)
     try:
         _settle(broker, now_ms)
-        refused = dict(broker.data.refused)
+        data = broker.data
+        of_partitions = [(each, step) for each, log in sorted(data.logs.items()) for step in log.repairs]
+        steps = [(None, step) for step in data.repairs_of_directory]
+        recovered = Recovered(dict(data.refused), [*steps, *of_partitions])
     except BaseException:
         broker.data.abandon()
         raise
     broker.close()
-    return refused
+    return recovered
 
 
 def _settle(broker: Broker, now_ms: int) -> None:

@@ -153,6 +153,22 @@ def test_an_unclean_directory_is_recovered_first(written: MemoryFiles) -> None:
     restore(written, before)
 
 
+def test_what_recovery_cuts_off_is_said(written: MemoryFiles) -> None:
+    before = contents(written)
+    path = min(name for name in before if name.startswith(f"/data/{PARTITION}/") and name.endswith(".log"))
+    log = before[path]
+    replaced(written, path, log[:200] + bytes([log[200] ^ 1]) + log[201:])
+    replaced(written, "/data/recovery-point-offset-checkpoint", b"0\n0\n")
+    written.remove(CLEAN)
+    planned, done = checked(written), handed(written)
+    assert done.is_ready
+    for report, verb in ((planned, "would be"), (done, "is")):
+        of_log = [step.text for step in report.steps if step.partition == PARTITION]
+        assert any(text.startswith(f"{path} {verb} cut at position ") for text in of_log), of_log
+    assert [step.partition for step in planned.steps] == [step.partition for step in done.steps]
+    restore(written, before)
+
+
 def test_all_lies_at_once_and_no_clean_stop(written: MemoryFiles) -> None:
     before = contents(written)
     damaged(written)
