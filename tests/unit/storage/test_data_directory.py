@@ -28,8 +28,8 @@ TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 PARTITIONS = [TopicPartition("t", 0), TopicPartition("t", 1)]
 
 
-def opened(files: DataFiles) -> DataDirectory:
-    return DataDirectory(files, PATH, lambda topic: LogConfig(), now_ms=NOW)
+def opened(files: DataFiles, config: LogConfig | None = None) -> DataDirectory:
+    return DataDirectory(files, PATH, lambda topic: config or LogConfig(), now_ms=NOW)
 
 
 @pytest.fixture
@@ -214,3 +214,28 @@ def test_a_repair_raises_no_high_watermark(
     assert noted(files, PARTITIONS[1]) == [2, None]
     opened(files).close()  # an owner is the only replica
     assert noted(files, PARTITIONS[0]) == [2, 2]
+
+
+@pytest.mark.parametrize("damage", ["", "index", "log", "txnindex"])
+@pytest.mark.parametrize("full", [True, False])
+@pytest.mark.parametrize("clean", [True, False])
+def test_a_repair_keeps_no_index_in_memory(damage: str, full: bool, clean: bool) -> None:
+    """A broker may have hundreds of thousands of segments, each with indexes of up to 20 MB."""
+    files = MemoryFiles()
+    config = LogConfig(segment_bytes=300, index_interval_bytes=0)
+    log = (directory := opened(files, config)).create(PARTITIONS[0], TOPIC_ID, now_ms=NOW)
+    for _ in range(9):
+        append(log)
+    directory.close()
+    closed = [segment.base_offset for segment in log.segments][:-1]
+    if damage:
+        write_durably(files, f"/data/t-0/{closed[1]:020}.{damage}", b"x" * 9)
+    if not clean:
+        files.remove(CLEAN)
+    repair = Repair(full=full, truncate_corrupt=True)
+    directory = DataDirectory(files, PATH, lambda topic: config, now_ms=NOW, repair=repair)
+    for segment in list(directory.logs[PARTITIONS[0]].segments)[:-1]:
+        assert not segment.offset_index.content
+        assert not segment.time_index.content
+    directory.close()
+    assert not opened(files, config).repairs

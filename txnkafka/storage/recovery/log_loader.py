@@ -200,6 +200,8 @@ def _make_missing(found: FoundLog, start: Start) -> None:
         if found.states[segment] is SegmentState.COMPARED:
             check_transactions(found, segment)
             keep_sound_indexes(found, segment)
+        if segment is not found.active and found.states[segment] is not SegmentState.REBUILT:
+            segment.unload()  # there may be any number of segments
 
 
 def _make_durable(found: FoundLog, start: Start) -> None:
@@ -219,6 +221,8 @@ def _make_durable(found: FoundLog, start: Start) -> None:
             segment.save()
             unsynced += segment.unsynced_files
             segment.unsynced_files = []
+        if segment is not active:
+            segment.unload()
     if found.repairs or unsynced:
         found.snapshots.sync()
         found.has_unsynced_names = True
