@@ -286,3 +286,15 @@ def test_a_copy_for_another_disk_is_left_to_the_broker(copy: Any) -> None:
     assert line in foretold.splitlines()
     assert contents(path / name) == before
     assert not (path / MARKER).exists()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_root_is_told_whose_files_these_are(
+    copy: Any, monkeypatch: pytest.MonkeyPatch, dry_run: bool
+) -> None:
+    """The broker could not open the files that are written."""
+    path = copy("crash")
+    monkeypatch.setattr("txnkafka.env.is_of_another_user", lambda path: True)
+    arguments = ["repair", str(path), *(["--dry-run"] if dry_run else [])]
+    result = CliRunner().invoke(cli, arguments, standalone_mode=False)
+    assert ("belongs to another user" in result.stderr) != dry_run

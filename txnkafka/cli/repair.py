@@ -30,6 +30,7 @@ REPAIRED = 1
 NOTHING, DONE, PLANNED, REFUSED = "nothing-to-do", "repaired", "would-be-repaired", "refused"
 WORDS = {NOTHING: "with nothing to do", DONE: "repaired", PLANNED: "would be repaired", REFUSED: "refused"}
 AS_A_START = "This checked what a broker checks when it starts; 'txnkafka verify' checks everything."
+OWNER = "give it to the broker's user ('chown -R') before the broker starts"
 IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also finds faults beyond repair."
 
 
@@ -71,6 +72,7 @@ def repair(
 
     Exit status: 0 nothing to do, 1 something was repaired or refused, 2 failure.
     """
+    from txnkafka.env import is_of_another_user
     from txnkafka.storage.log.repair_step import RepairStep
     from txnkafka.storage.recovery.log_loader import Repair
 
@@ -81,6 +83,8 @@ def repair(
         progress.phase("recovering the logs")
         directory = _open(path, chosen, wanted, dry_run=dry_run)
         directory.close()
+    if not dry_run and is_of_another_user(path):
+        messages.note(f"{path} belongs to another user than root, who now owns what was written: {OWNER}")
     steps = list(directory.repairs_of_directory)
     if not directory.was_clean:
         steps.append(RepairStep("what was not durable", "made durable", "it was not stopped cleanly"))

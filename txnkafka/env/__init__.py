@@ -15,7 +15,7 @@ from txnkafka.env.durable import (
 )
 from txnkafka.env.file_lock import LINK
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
-from txnkafka.env.process import Process, this_process
+from txnkafka.env.process import Process, is_of_another_user, this_process
 from txnkafka.env.randomness import Random, random_below, random_from, unique_name
 
 __all__ = [
@@ -36,6 +36,7 @@ __all__ = [
     "ReadableFile",
     "SystemClock",
     "Volume",
+    "is_of_another_user",
     "is_remote",
     "list_of_paths",
     "make_directories",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from txnkafka.env.data_files import Volume
@@ -32,6 +32,20 @@ class _Content:
         return self.kept + len(self.tail)
 
 
+class _Changes(dict[str, _T]):
+    """What became of each changed path; ``below`` has the same for the names in each directory."""
+
+    def __init__(self, split: Callable[[str], tuple[str, str]]) -> None:
+        super().__init__()
+        self._split = split
+        self.below: dict[str, dict[str, _T]] = {}
+
+    def __setitem__(self, path: str, state: _T) -> None:
+        super().__setitem__(path, state)
+        parent, name = self._split(path)
+        self.below.setdefault(parent, {})[name] = state
+
+
 class OverlayFiles:
     """``base`` with changes in memory, which are lost with this object."""
 
@@ -40,8 +54,8 @@ class OverlayFiles:
     def __init__(self, base: FileSystem) -> None:
         self.window_bytes = base.window_bytes
         self._base = base
-        self._files: dict[str, _Content | None] = {}  # None: removed
-        self._directories: dict[str, bool] = {}  # True: created, False: removed
+        self._files: _Changes[_Content | None] = _Changes(base.split)  # None: removed
+        self._directories: _Changes[bool] = _Changes(base.split)  # True: created, False: removed
         self._locked: set[str] = set()
 
     # FileSystem: methods for reading
@@ -52,11 +66,11 @@ class OverlayFiles:
     def list(self, path: str) -> list[DirectoryEntry]:
         self._check_directory(path)
         found = {} if self._directories.get(path) else {entry.name: entry for entry in self._base.list(path)}
-        for name, there in self._names_in(path, self._directories):
+        for name, there in self._directories.below.get(path, {}).items():
             found.pop(name, None)
             if there:
                 found[name] = DirectoryEntry(name, True, 0, 0)
-        for name, content in self._names_in(path, self._files):
+        for name, content in self._files.below.get(path, {}).items():
             before = found.pop(name, None)
             if content is not None:
                 modified_ms = content.modified_ms
@@ -64,12 +78,6 @@ class OverlayFiles:
                     modified_ms = 0 if before is None else before.modified_ms
                 found[name] = DirectoryEntry(name, False, content.size, modified_ms)
         return sorted(found.values())
-
-    def _names_in(self, path: str, changed: Mapping[str, _T]) -> Iterator[tuple[str, _T]]:
-        for changed_path, state in changed.items():
-            parent, name = self.split(changed_path)
-            if parent == path:
-                yield name, state
 
     def is_directory(self, path: str) -> bool:
         return self._directories.get(path, self._files.get(path) is None and self._base.is_directory(path))

@@ -7,7 +7,7 @@ import os
 
 from txnkafka.errors import LogDirError
 
-__all__ = ["Process", "this_process"]
+__all__ = ["Process", "is_of_another_user", "this_process"]
 
 
 class Process:
@@ -35,6 +35,12 @@ _current = Process()
 def this_process() -> Process:
     """Return the running process."""
     return _current
+
+
+def is_of_another_user(path: str) -> bool:
+    """Whether root runs this, and somebody else owns ``path``, who could not open what is created there.
+    Raises OSError."""
+    return os.geteuid() == 0 and os.stat(path).st_uid != 0
 
 
 def _begin_as_child() -> None:

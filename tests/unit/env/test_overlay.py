@@ -110,3 +110,24 @@ def test_a_link_is_removed_and_what_it_leads_to_stays(tmp_path: Path) -> None:
     assert not files.exists(str(tmp_path / "link"))
     assert not files.is_directory(str(tmp_path / "link"))
     assert sorted(each.name for each in tmp_path.iterdir()) == ["kept", "link"]
+
+
+def test_a_listing_looks_at_the_changes_of_its_directory_only(tmp_path: Path) -> None:
+    """A dry run of ``repair`` lists each partition, and may have changed files in all of them."""
+
+    class Counted(LocalFileSystem):
+        splits = 0
+
+        def split(self, path: str) -> tuple[str, str]:
+            self.splits += 1
+            return super().split(path)
+
+    base = Counted()
+    files = OverlayFiles(base)
+    for number in range(50):
+        files.make_directory(f"{tmp_path}/{number}")
+        for name in ("a", "b"):
+            files.create(f"{tmp_path}/{number}/{name}").write(0, [b"x"])
+    base.splits = 0
+    assert all(names(files, f"{tmp_path}/{number}") == ["a", "b"] for number in range(50))
+    assert base.splits < 100
