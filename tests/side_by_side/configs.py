@@ -164,7 +164,7 @@ def _refused_by_the_broker() -> Iterator[Request]:
             (SET, "num.partitions", "3"), (SET, "log.retention.hours", "3"), (SET, "node.id", "7"),
             (SET, "log.retention.ms", "many"), (SET, "log.cleaner.threads", "0"),
             (SET, "log.retention.ms", None), (APPEND, "log.retention.ms", "1"), (APPEND, "no.such", "1"),
-            (SET, "log.cleanup.policy", "nonsense"), (SET, "log.cleanup.policy", "compact,compact"),
+            (SET, "log.cleanup.policy", "nonsense"),
             (SET, "min.insync.replicas", "2147483648"), (SET, "log.cleaner.backoff.ms", "-1"),
             (SET, "log.cleaner.min.compaction.lag.ms", "-1"), (SET, "message.max.bytes", "-1"),
             (SET, "min.insync.replicas", "0"), (SET, "compression.type", "nonsense"),

@@ -93,7 +93,6 @@ class BrokerConfig:
                 raise ValueError(f"{shown} must be {low} to {setting.metadata['high']}, not {value}")
         check_groups(self)
         _check_lags(LogConfig.of(self.topic_defaults), "log.cleaner.")
-        _check_policies("log.cleanup.policy", self.topic_defaults.get("cleanup.policy", ""))
 
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> BrokerConfig:
@@ -168,14 +167,6 @@ def _check_lags(config: LogConfig, prefix: str = "") -> None:
         )
 
 
-def _check_policies(name: str, text: str) -> None:
-    """Apache Kafka 4 does not start on a directory with a topic that has a policy twice. Older ones took it,
-    so LogConfig does."""
-    policies = [each.strip() for each in text.split(",")]
-    if len(set(policies)) < len(policies):
-        raise ValueError(f"{name} names a policy twice: {text!r}")
-
-
 def _is_switch(text: str) -> bool:
     return text.strip().lower() in ("true", "false")
 
@@ -198,7 +189,6 @@ def check_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
         if not is_topic_config(name):
             raise ValueError(f"Unknown topic config name: {name}")
     found = broker.log_config(configs)
-    _check_policies("cleanup.policy", configs.get("cleanup.policy", ""))
     _check_lags(found)
     if int(configs.get("segment.bytes", LEAST_SEGMENT)) < LEAST_SEGMENT:
         raise ValueError(

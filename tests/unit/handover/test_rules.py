@@ -89,7 +89,6 @@ def test_the_last_known_leader_is_elected_by_its_feature(
         (config(2, "t", "retention.ms", "-2"), KAFKA, "setting-refused"),
         (config(2, "t", "retention.ms", "a while"), KAFKA, "setting-refused"),
         (config(2, "t", "cleanup.policy", "delete,"), KAFKA, "setting-refused"),
-        (config(2, "t", "cleanup.policy", "compact,compact"), KAFKA, "setting-refused"),
         (config(2, "t", "min.insync.replicas", "99999999999"), KAFKA, "setting-refused"),
         (config(2, "t", "local.retention.bytes", "9223372036854775808"), KAFKA, "setting-refused"),
         (config(2, "t", "preallocate", "yes"), KAFKA, "setting-refused"),
