@@ -96,6 +96,9 @@ class LogConfig:
             if known not in settings:
                 raise ValueError(f"a log has no setting {name}")
             found[known] = _parsed(name, str(text), str(settings[known].type))
+            words = [word.strip() for word in str(text).split(",")]
+            if known == "cleanup_policy" and all(words):  # a list, as Kafka reads and shows it
+                found[known] = ",".join(dict.fromkeys(words))
             rules = settings[known].metadata
             if "text_high" in rules and found[known] > rules["text_high"]:
                 raise ValueError(f"{name} must be {rules['low']} to {rules['text_high']}, not {text}")

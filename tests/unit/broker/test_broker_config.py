@@ -67,6 +67,7 @@ def test_a_policy_may_be_named_twice(text: str) -> None:
     config = BrokerConfig.of({"log.cleanup.policy": text})
     check_topic(config, {"cleanup.policy": text})
     assert config.log_config({}).compact == ("compact" in text)
+    assert config.log_config({"cleanup.policy": " compact , compact"}).cleanup_policy == "compact"
 
 
 @pytest.mark.parametrize(
