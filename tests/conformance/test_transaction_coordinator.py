@@ -165,7 +165,7 @@ class Twins:
     def pass_time(self, milliseconds: int) -> None:
         self.world.host.now_ms += milliseconds
         self.kafka.ask("time", self.world.now)
-        self.world.coordinator._time_out(self.world.now)
+        self.world.coordinator._time_out(self.world.now, self.world.now)
         self.world.host.settle()
 
     def compare(self, name: str) -> None:
