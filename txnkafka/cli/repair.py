@@ -195,12 +195,11 @@ def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
 
 def _write_futures(directory: DataDirectory) -> None:
     """Say what is left to Kafka, which recovers the directory because of it."""
-    from txnkafka.storage.formats import parse_partition_directory
+    from txnkafka.storage.formats.partition_names import named_partitions
 
-    for entry in directory.files.list(directory.path):
-        parsed = parse_partition_directory(entry.name)
-        if parsed is not None and parsed.state == "future":
-            name = printable(entry.name)
+    for each in named_partitions(directory.files.list(directory.path)):
+        if each.is_copy:
+            name = printable(each.name)
             write_text(f"directory: {name} is left to the broker, which recovers all when it starts")
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from txnkafka.server.fetch_sessions import FetchSessions
 
-__all__ = ["Cancel", "CloseConnection", "Context", "Node", "Reply", "unbounded"]
+__all__ = ["Cancel", "CloseConnection", "Context", "Node", "Reply"]
 
 Cancel = Callable[[], None]
 """Withdraws a request that waits: its connection is gone."""

@@ -105,7 +105,7 @@ class OffsetCheckpoints:
         repairs: bool,
     ) -> None:
         """Keep the entries that were read only for ``closed`` partitions: those of the others come from their
-        open ``logs``. What ``repairs`` does not know what is replicated, and raises no high watermark."""
+        open ``logs``. Who ``repairs`` does not know what is replicated, and raises no high watermark."""
         kept = {each for each in closed if fits_checkpoint(each.topic) and each not in logs}
         self._points = {partition: self._points.get(partition, 0) for partition in kept}
         self._starts_below = {
