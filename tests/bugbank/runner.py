@@ -137,7 +137,8 @@ def first_failure(top: Path, arguments: str, limit_seconds: float) -> Failure:
     report, output, notes = (top / f"bugbank.{name}" for name in ("json", "output", "notes"))
     report.unlink(missing_ok=True)
     notes.unlink(missing_ok=True)
-    command = [sys.executable, *PYTEST, *shlex.split(arguments)]
+    # not below the directory of all runs, of which pytest removes what others have left: that takes minutes
+    command = [sys.executable, *PYTEST, f"--basetemp={top / 'bugbank.files'}", *shlex.split(arguments)]
     began = time.monotonic()
     with output.open("wb") as out:
         process = subprocess.Popen(

@@ -57,7 +57,7 @@ class Configs:
             if (topic, fault) not in self._told:  # else once for each partition
                 self._told.add((topic, fault))
                 LOG.error("a setting of the topic %s does not count: %s", topic, fault)
-        return self.current.log_config({name: own[name] for name in own.keys() - faults.keys()})
+        return self.current.log_config({name: text for name, text in own.items() if name not in faults})
 
     def refresh(self) -> None:
         """The registry has changed, or was loaded. What is not understood, which another broker may have

@@ -120,9 +120,9 @@ class DataDirectory:
         marker = take_clean_marker(self.files, self.path)
         self.was_clean, self.broker_epoch = marker is not None, marker.broker_epoch if marker else NO_EPOCH
         self._repaired = noted_repair(marker, None if self._repair is None else self._repair.hands_over)
-        self._untouched = {each.parsed.topic_partition for each in found if each.is_copy}
+        copies = {each.parsed.topic_partition for each in found if each.is_copy}
+        self._untouched: set[TopicPartition] = set()
         self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
-        points: dict[TopicPartition, int] = {}
         for partition, fault in self._partitions(found):
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
@@ -130,15 +130,14 @@ class DataDirectory:
             if fault:
                 self._refuse(partition, LogDirError(fault))
                 continue
-            point = self.checkpoints.recovery_point(partition)
-            log_start, mark = self.checkpoints.log_start(partition), self.checkpoints.mark(partition)
+            point, log_start, mark = self.checkpoints.noted(partition)
             self.recovered_from[partition] = point or 0
-            if point is not None:
-                points[partition] = point
             self._open(partition, Start(self.was_clean, point, log_start, self._repair, mark), now_ms)
-        self.checkpoints.keep_only({*self._untouched, *self.refused}, self.logs, repairs=bool(self._repair))
+        closed = self._untouched | self.refused.keys()
+        self.checkpoints.keep_only(closed, copies, self.logs, repairs=bool(self._repair))
+        self._untouched |= copies
         if self._holds_recovery_points and not self.was_clean:
-            self.checkpoints.hold(points)
+            self.checkpoints.hold(self.recovered_from)
         self.checkpoint()
 
     def _note(self, step: RepairStep) -> None:

@@ -73,9 +73,9 @@ class OffsetCheckpoints:
         self._held: Mapping[TopicPartition, int] = {}
 
     def hold(self, points: Mapping[TopicPartition, int]) -> None:
-        """Write no recovery points greater than these until ``release``: the next owner is to look again at
-        what is behind them, because what this owner makes of it is not durable yet."""
-        self._held = points
+        """Write no recovery points greater than these, which were read, until ``release``: the next owner
+        is to look again at what is behind them, because what this owner makes of it is not durable yet."""
+        self._held = dict(points) if self._knows_points else {}
 
     def release(self) -> None:
         """Write the recovery points of the logs from now on."""
@@ -85,28 +85,24 @@ class OffsetCheckpoints:
         """Whether a checkpoint file was damaged when it was read, or its last write failed."""
         return name in self._unwritten
 
-    def recovery_point(self, partition: TopicPartition) -> int | None:
-        """Return the recovery point of a log that was read; None when the file was damaged."""
-        return self._points.get(partition, 0) if self._knows_points else None
-
-    def log_start(self, partition: TopicPartition) -> int:
-        """Return the start of a log that was read; 0 when the file does not name it."""
-        return self._starts.get(partition, 0)
-
-    def mark(self, partition: TopicPartition) -> int:
-        """Return the high watermark of a log that was read; 0 when the file does not name it."""
-        return self._marks.get(partition, 0)
+    def noted(self, partition: TopicPartition) -> tuple[int | None, int, int]:
+        """Return recovery point, start and high watermark of a log that were read, each 0 when its file does
+        not name the log; the recovery point is None when its file was damaged."""
+        point = self._points.get(partition, 0) if self._knows_points else None
+        return point, self._starts.get(partition, 0), self._marks.get(partition, 0)
 
     def keep_only(
         self,
-        closed: Iterable[TopicPartition],
+        closed: set[TopicPartition],
+        copies: set[TopicPartition],
         logs: Mapping[TopicPartition, PartitionLog],
         *,
         repairs: bool,
     ) -> None:
-        """Keep the entries that were read only for ``closed`` partitions: those of the others come from their
-        open ``logs``. Who ``repairs`` does not know what is replicated, and raises no high watermark."""
-        kept = {each for each in closed if fits_checkpoint(each.topic) and each not in logs}
+        """Keep the entries that were read only for ``closed`` partitions and ``copies`` for another disk:
+        those of the others come from their open ``logs``. Who ``repairs`` does not know what is replicated,
+        and raises no high watermark."""
+        kept = {each for each in closed | copies if fits_checkpoint(each.topic) and each not in logs}
         self._points = {partition: self._points.get(partition, 0) for partition in kept}
         self._starts_below = {
             partition: self._starts[partition]
@@ -117,7 +113,7 @@ class OffsetCheckpoints:
         self._noted_marks = self._marks if repairs else None
         self._marks = {partition: self._marks[partition] for partition in kept & self._marks.keys()}
         # only the damaged file shows that damage in the closed partitions may be below the recovery point
-        self._keeps_damaged_points = not self._knows_points and bool(kept)
+        self._keeps_damaged_points = not self._knows_points and not kept.isdisjoint(closed)
 
     def forget(self, partition: TopicPartition) -> None:
         """Remove all entries of a deleted partition, so that the next one with its name gets none."""

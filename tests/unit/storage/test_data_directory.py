@@ -192,6 +192,21 @@ def test_a_copy_for_another_disk_is_left_to_kafka(files: MemoryFiles, clean: boo
         assert noted(files, PARTITIONS[1]) == [2, 2]
 
 
+@pytest.mark.parametrize("repair", [None, Repair()])
+def test_damaged_recovery_points_beside_a_copy_are_rebuilt_once(
+    files: MemoryFiles, repair: Repair | None
+) -> None:
+    """Kafka recovers the copy from its beginning without them."""
+    files.rename("/data/t-1", f"/data/{FUTURE}")
+    write_durably(files, f"{PATH}/recovery-point-offset-checkpoint", b"0\n1\nt 0 one\n")
+    for is_damaged in (True, False):
+        directory = DataDirectory(files, PATH, lambda topic: LogConfig(), now_ms=NOW, repair=repair)
+        assert any("recovery-point" in step for step in directory.repairs) == is_damaged
+        directory.close()
+    assert noted(files, PARTITIONS[0])[0] == 2
+    assert noted(files, PARTITIONS[1])[0] == 0
+
+
 def test_a_log_does_not_get_the_offsets_of_its_copy(files: MemoryFiles) -> None:
     files.make_directory(f"/data/{FUTURE}")
     directory = opened(files)
