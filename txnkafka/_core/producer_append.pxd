@@ -108,7 +108,7 @@ cdef inline void tell(producer_table* t, const BatchEntry* e, Ended* ended) noex
     """Complete the facts about a transaction that ``apply`` has just ended."""
     ended.producer_id = e.producer_id
     ended.is_aborted = e.control_type == CONTROL_ABORT
-    ended.last_stable_offset = e.last_offset + 1
+    ended.last_stable_offset = e.base_offset + 1
     if t.open_count:
         ended.last_stable_offset = oldest_open(t).txn_first_offset
 

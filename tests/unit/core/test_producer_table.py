@@ -11,10 +11,11 @@ from collections.abc import Callable
 import pytest
 
 from tests.models.builder import Batch
-from tests.models.headers import ABORT
+from tests.models.headers import ABORT, data, encode, marker
 from tests.models.producer_state import write_snapshot
 from tests.unit.core.producers import NEVER, TIME, Partition
 from txnkafka._core.producer_table import COORDINATOR, REPLICATION, ProducerTable
+from txnkafka._core.scan import scan
 from txnkafka._core.validate import read_batch
 from txnkafka.errors import CorruptFileError
 from txnkafka.model import CompletedTxn
@@ -170,6 +171,14 @@ def test_psm_21_index_of_a_transaction_while_another_is_open(partition: Partitio
 def test_psm_22_index_of_the_only_transaction(partition: Partition) -> None:
     partition.append(partition.txn(0))
     assert partition.end() == CompletedTxn(1, 0, 1, False, 2)
+
+
+def test_a_marker_that_claims_several_offsets_is_at_its_first() -> None:
+    """No broker writes one; for Kafka it is at the offset of its record."""
+    completed = list[CompletedTxn]()
+    index = scan(encode([data(1, 0, 0), marker(1, 0, 1, ABORT, last_offset=3)]))
+    ProducerTable().replay(index, 0, completed)
+    assert completed == [CompletedTxn(1, 0, 1, True, 2)]
 
 
 def test_psm_23_unstable_until_the_high_watermark_passes_the_marker(partition: Partition) -> None:
