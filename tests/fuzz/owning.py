@@ -115,9 +115,9 @@ def _check_next_owner(
     is_settled = not directory.data.refused and (directory.data.was_clean or not has_copies)
     again = _opened(files, config)
     require(again.data.was_clean == is_settled, "a clean stop was not noticed")
-    # without a recovery point damage in the last segment is a torn tail, once the marker is gone
-    durable = {each for each in directory.data.refused if directory.data.recovered_from.get(each)}
-    require(again.data.refused.keys() >= durable, "a partition is refused only once")
+    for partition in directory.data.refused.keys() & again.logs.keys():  # the marker of a clean stop is gone
+        end, durable = again.logs[partition].log_end_offset, directory.data.recovered_from.get(partition, 0)
+        require(end >= durable, f"{partition} was refused, and now ends at {end}: {durable} was durable")
     if not directory.data.refused:  # else everything is checked
         require(not again.data.refused, f"stopped cleanly, and refused: {again.data.refused}")
         require(_offsets(again) == before, f"{before} before, {_offsets(again)} when opened again")
