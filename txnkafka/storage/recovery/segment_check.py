@@ -8,6 +8,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka.errors import CorruptRecordError
 from txnkafka.storage.formats.log_end import OWNER, decide_end, fault_of, first_bad
 from txnkafka.storage.formats.order import NO_LIMIT
 
@@ -47,7 +48,10 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
     """Check the batches from the last index entry on. If there is a fault, check all batches and rebuild the
     indexes, since the entry may be wrong, or belong to the torn batch."""
     whole = _Place(0, segment.base_offset)
-    last = segment.last_entry()
+    try:
+        last = segment.last_entry()
+    except CorruptRecordError:  # there are no indexes, and batches out of order: only the check finds where
+        return _check(segment, whole, segment.begin_again, segment.note_all)
     if last is None:
         if segment.size <= _MANY_INTERVALS * segment.config.index_interval_bytes:
             end = _check(segment, whole, _nothing, segment.note_tail)

@@ -65,6 +65,18 @@ def test_offsets_that_no_index_can_hold(clean: bool) -> None:
 
 
 @pytest.mark.parametrize("clean", [True, False])
+def test_a_tail_whose_offsets_go_back_in_a_segment_without_indexes(clean: bool) -> None:
+    """It is cut behind the recovery point, and refused below, with the place."""
+    sound = batch(10) + batch(12)
+    files = written(s10=sound + batch(2))
+    with pytest.raises(CorruptRecordError, match=r"contradict those around it.* durable up to offset 16"):
+        opened(files, Start(clean_shutdown=clean, recovery_point=16))
+    found = opened(files, Start(clean_shutdown=clean, recovery_point=14))
+    assert found.log.log_end_offset == 14
+    assert files.read(f"{DIRECTORY}/{10:020}.log", 10_000) == sound
+
+
+@pytest.mark.parametrize("clean", [True, False])
 def test_a_log_that_ends_below_what_was_durable(clean: bool) -> None:
     """The log ends between two batches: no byte is wrong, but acknowledged records are missing."""
     files = written(s0=batch(0) + batch(2))
