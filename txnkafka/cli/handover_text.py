@@ -45,19 +45,19 @@ def _write_transactions(rows: list[TransactionRow], *, is_wide: bool) -> None:
 
 
 def _write_groups(rows: list[GroupRow], *, is_wide: bool) -> None:
-    kinds = Counter(row.kind for row in rows)
-    counts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+    types = Counter(row.group_type for row in rows)
+    counts = ", ".join(f"{count:,} {each}" for each, count in sorted(types.items()))
     write_text(f"groups: {counts or 'none'}")
     if is_wide and rows:
-        names = ("group", "kind", "generation", "members", "offsets", "pending", "what becomes of it")
+        names = ("group", "type", "generation", "members", "offsets", "pending", "what becomes of it")
         write_table(names, rows, NAMES)
         return
     for row in _of_interest(rows):
-        write_paragraph(f"  {printable(row.group)} ({row.kind}): {row.fate}")
+        write_paragraph(f"  {printable(row.group)} ({row.group_type}): {row.fate}")
 
 
 def _of_interest(rows: list[GroupRow]) -> Iterable[GroupRow]:
-    return (row for row in rows if row.members or row.pending or row.kind not in ("classic", "simple"))
+    return (row for row in rows if row.members or row.pending or row.group_type not in ("classic", "simple"))
 
 
 def _write_settings(report: HandOver) -> None:

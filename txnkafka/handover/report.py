@@ -47,12 +47,12 @@ class TransactionRow(NamedTuple):
 
 
 class GroupRow(NamedTuple):
-    """A group, the kind of its protocol, and what becomes of it. ``generation`` (or epoch) and ``members``:
+    """A group, its type as Kafka names it, and what becomes of it. ``generation`` (or epoch) and ``members``:
     -1 and 0 where they are not known. ``offsets``: how many are committed; ``pending``: how many are in
     transactions that have not ended."""
 
     group: str
-    kind: str
+    group_type: str
     generation: int
     members: int
     offsets: int

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ from tests.unit.broker.node import Node, Producer
 from tests.unit.cli.conftest import Run
 from tests.unit.handover.stories import contents, damaged, story
 from txnkafka.env import LocalDataFiles, LocalFileSystem
+
+DEMO = Path(__file__).parents[3] / "demo" / "payments"  # with a group, as a real broker left it
 
 
 @pytest.fixture
@@ -66,6 +69,16 @@ def test_lines_of_json_are_the_parts_of_the_document(run: Run, directory: Path) 
     assert [row["kind"] for row in rows] == ["directory", "transaction", "transaction", "transaction"]
     ids = [row["transactional_id"] for row in rows[1:]]
     assert ids == [row["transactional_id"] for row in document["transactions"]]
+
+
+def test_the_line_of_a_group(run: Run, tmp_path: Path) -> None:
+    """Its kind says that it is a group, as that of other lines says what they are."""
+    copy = shutil.copytree(DEMO, tmp_path / "payments")
+    lines = run("handover", copy, "--to", "txnkafka", "--check", "--format", "jsonl").lines
+    groups = {
+        row["group"]: row["group_type"] for row in map(json.loads, lines) if row["kind"] == "group"
+    }
+    assert groups == {"ledger": "simple", "console-consumer-15742": "classic"}
 
 
 def test_wide_lists_every_transactional_id(run: Run, directory: Path) -> None:

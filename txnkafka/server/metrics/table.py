@@ -119,7 +119,7 @@ METRICS: Final = (
     ),
     Metric(
         "txnkafka_request_seconds", "histogram", ("request",),
-        "from the request, read, to its answer, given: of Fetch with the time that it waits for records",
+        "from when the request is read to when its answer is ready; of Fetch with the wait for records",
     ),
     Metric(
         "kafka_server_socket_server_metrics_connection_count", "gauge", (),
