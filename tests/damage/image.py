@@ -2,7 +2,8 @@
 
     segment 0    cleaned: formats 0 and 1, alone and in wrappers, gaps, a delete horizon, an emptied batch
     segment 20   closed: each codec, headers, nulls, transactions that commit, abort and continue after it
-    segment 37   the last one: their end, and one transaction that stays open at 44
+    segment 37   the last one: their end, the next transactions of the producers that aborted, and one
+                 transaction that stays open at 48
 
 Producer ids 1, 2 and 3 differ by one bit, as do the types of the two end markers.
 """
@@ -30,11 +31,11 @@ __all__ = [
 ]
 
 ROOT, PARTITION = "/logs", "/logs/t-0"
-LAST_STABLE_OFFSET, LOG_END_OFFSET = 44, 49
+LAST_STABLE_OFFSET, LOG_END_OFFSET = 48, 53
 ABORT, COMMIT = 0, 1
 MODES = ("clean", "killed", "copied", "bare")
 # Offsets of records whose transactions were aborted or are open.
-UNDECIDED_OR_ABORTED = {27, 28, 34, 35, 44, 47}
+UNDECIDED_OR_ABORTED = {27, 28, 34, 35, 48, 51}
 EPOCH = 5
 
 
@@ -130,10 +131,13 @@ def _last() -> Iterator[Piece]:
     yield _transactional(40, 2, 1, epoch=1)
     yield _data(42, 1)
     yield _marker(43, 1, COMMIT, epoch=2)
-    yield _transactional(44, 1, 4)
-    yield _data(45, 2, codec=2)
-    yield _transactional(47, 1, 5)
-    yield _marker(48, 5, ABORT)
+    for producer_id, first in ((2, 44), (3, 46)):
+        yield _transactional(first, 1, producer_id, epoch=1)
+        yield _marker(first + 1, producer_id, COMMIT, epoch=2)
+    yield _transactional(48, 1, 4)
+    yield _data(49, 2, codec=2)
+    yield _transactional(51, 1, 5)
+    yield _marker(52, 5, ABORT)
 
 
 def _placed(pieces: Iterator[Piece]) -> list[Piece]:
@@ -187,13 +191,15 @@ SNAPSHOTS = {
         (2, 1, *NO_BATCH, 33_000, 0, IDLE),
         (3, 0, 1, 35, 1, 34_001, -1, 34),
     ),
-    49: _snapshot(
+    53: _snapshot(
         (1, 2, *NO_BATCH, 43_000, 0, IDLE),
-        (4, 0, 0, 44, 0, 44_000, -1, 44),
-        (5, 1, *NO_BATCH, 48_000, 0, IDLE),
+        (2, 2, *NO_BATCH, 45_000, 0, IDLE),
+        (3, 2, *NO_BATCH, 47_000, 0, IDLE),
+        (4, 0, 0, 48, 0, 48_000, -1, 48),
+        (5, 1, *NO_BATCH, 52_000, 0, IDLE),
     ),
 }
-TXN_INDEXES = {20: _txn_index((2, 27, 33, 34)), 37: _txn_index((3, 34, 39, 40), (5, 47, 48, 44))}
+TXN_INDEXES = {20: _txn_index((2, 27, 33, 34)), 37: _txn_index((3, 34, 39, 40), (5, 51, 52, 48))}
 
 
 def image(mode: str) -> dict[str, bytes]:

@@ -52,7 +52,7 @@ def test_the_intact_image_reads_as_the_model_does(mode: str) -> None:
     assert seen.records["read_uncommitted"] == list(
         map(tuple, fetch(whole, headers, 0, LOG_END_OFFSET, None))
     )
-    assert len({record.value for record in seen.records["read_uncommitted"]}) == 34
+    assert len({record.value for record in seen.records["read_uncommitted"]}) == 36
 
 
 def _piece(base_offset: int, position: int) -> tuple[Piece, Piece | None, Piece | None]:

@@ -23,7 +23,7 @@ MARKER = ".kafka_cleanshutdown"
 # Problems that no repair solves: the owner of the data has to decide.
 STAYS = {
     "clean_flip_last_payload": {"corrupt-tail"},
-    "clean_missing_segment": {"missing-segment"},
+    "clean_missing_segment": {"missing-segment", "undecided-transaction"},
     "clean_no_meta_properties": {"missing-meta-properties"},
     "clean_no_partition_metadata": {"missing-partition-metadata"},
     "clean_torn_tail": {
@@ -99,7 +99,7 @@ def test_every_directory(case: Case, copy: Any) -> None:
 
 DIRECTORIES = sorted({str(path) for each in cases() for path in (each.logs, each.answered)})
 # errors of verify that repair does not solve, and its message about a killed broker
-BEYOND_REPAIR = {"missing-segment", "snapshot-contradicts-log"}
+BEYOND_REPAIR = {"missing-segment", "snapshot-contradicts-log", "undecided-transaction"}
 UNCLEAN = "what was not durable would be made durable: it was not stopped cleanly"
 # docs/recovery.md: verify does not report it, as no read depends on it
 UNSPOKEN = re.compile(r"timeindex would be rebuilt from the log: it does not end with the newest")

@@ -211,7 +211,7 @@ STILL_WRONG = {
     "clean_flip_last_payload": {"corrupt-batch"},
     "clean_lying_index": {"bad-index"},
     "clean_lying_txnindex": {"txnindex-contradicts-log"},
-    "clean_missing_segment": {"missing-segment"},
+    "clean_missing_segment": {"missing-segment", "undecided-transaction"},
     "clean_no_partition_metadata": {"missing-partition-metadata"},
     "clean_no_txnindex": {"missing-txnindex"},
     "clean_torn_tail": {  # refused

@@ -159,8 +159,13 @@ EXPECTED: dict[str, list[Expected]] = {
     "clean_no_partition_metadata/recovered": [("note", "other-directory", "-stray", None)],
     # with one partition there is no other id to compare with
     "clean_other_topic_id/recovered": [("note", "other-directory", "-stray", None)],
-    "clean_missing_segment/logs": [("error", "missing-segment", f"{59:020}.log", None)],
-    "clean_missing_segment/recovered": [("error", "missing-segment", f"{59:020}.log", None)],
+    **{
+        f"clean_missing_segment/{state}": [
+            ("error", "missing-segment", f"{59:020}.log", None),
+            ("error", "undecided-transaction", f"{59:020}.log", None),
+        ]
+        for state in ("logs", "recovered")
+    },
 }  # fmt: skip
 # Rows without a finding, by the reason.
 NO_FINDING = {

@@ -91,10 +91,16 @@ def _crc(data: bytes, position: int) -> int:
 
 def _header(data: bytes, position: int) -> BatchHeader:
     magic = data[position + 16]
-    if magic < 2:
+    if magic < 2 and not _is_marker(data, position):
         return read_legacy_header(data, position)
     header = read_header(data, position)
     return header if magic == 2 else header._replace(magic=BAD_MAGIC)
+
+
+def _is_marker(data: bytes, position: int) -> bool:
+    """Whether the bytes are a whole batch of the size of an end marker, whatever their magic byte says."""
+    content = data[position + 21 : position + 78]
+    return data[position + 8 : position + 12] == b"\0\0\0\x42" and crc32c(content) == _crc(data, position)
 
 
 def decode_any(batch: bytes) -> list[Record]:

@@ -6,6 +6,7 @@ from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CODEC,
     ATTRIBUTE_CONTROL,
     ATTRIBUTE_LOG_APPEND_TIME,
+    ATTRIBUTE_TRANSACTIONAL,
     ATTRIBUTES,
     BASE_OFFSET,
     BASE_SEQUENCE,
@@ -41,6 +42,7 @@ from txnkafka._core.crc32c cimport crc32c_of
 
 cdef enum:
     MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field: the size must be an int32, too
+    MARKER_SIZE = 78                        # of the batch of an end transaction marker (EndTransactionMarker)
 
 cdef extern from * nogil:
     """
@@ -72,7 +74,7 @@ cdef struct BatchEntry:
     int16_t attributes
     int16_t control_type
     int8_t magic
-    int8_t crc_wrong            # of a control batch; others are checked when they are decoded
+    int8_t crc_wrong            # of a control batch, or what may have been one; others are checked when decoded
 
 
 cdef inline bint all_zero(const uint8_t* p, const uint8_t* end) noexcept nogil:
@@ -165,18 +167,27 @@ cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noex
     delta = last_offset_delta(e)
     if e.base_offset < 0 or delta < 0 or e.base_offset > MAX_OFFSET - delta:
         return GARBAGE
-    if e.attributes & ATTRIBUTE_CONTROL:
-        # A wrong control bit would hide data, a wrong type would turn a commit into an abort.
+    if e.attributes & ATTRIBUTE_CONTROL or may_be_marker(e):
+        # A wrong control bit would hide data or a marker, a wrong type would turn a commit into an abort.
         if batch_crc(p, e.size) != e.crc:
             e.crc_wrong = 1
-        elif not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
+        elif e.attributes & ATTRIBUTE_CONTROL and not e.attributes & ATTRIBUTE_CODEC and e.count > 0:
             read_control(p + HEADER_SIZE, p + e.size, e)
     return AT_END
+
+
+cdef inline bint may_be_marker(const BatchEntry* e) noexcept nogil:
+    """Whether a data batch looks like an end marker whose control bit is damaged: transactional, without a
+    sequence, and of the size of a marker."""
+    return (
+        e.size == MARKER_SIZE and e.base_sequence < 0 and e.attributes & ATTRIBUTE_TRANSACTIONAL != 0
+    )
 
 
 cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e) noexcept nogil:
     cdef int64_t remaining = end - p
     cdef int64_t size
+    cdef bint is_legacy
     if remaining < MIN_FRAME:
         return ZEROS if all_zero(p, end) else TORN
     size = <int64_t>load_i32(p + BATCH_LENGTH)
@@ -193,11 +204,12 @@ cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e)
         return read_header(p, size, e)
     if size + LOG_OVERHEAD > remaining:
         return TORN
-    if e.magic == MAGIC_0 or (e.magic == MAGIC_1 and size >= MIN_SIZE_1):
+    is_legacy = e.magic == MAGIC_0 or (e.magic == MAGIC_1 and size >= MIN_SIZE_1)
+    if is_legacy and size + LOG_OVERHEAD != MARKER_SIZE:
         return read_legacy(p, size, e)
     # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it
-    # fails there.
+    # fails there. An end marker that passed for a legacy message would leave its transaction to the next one.
     if MIN_SIZE_2 <= size <= MAX_SIZE and batch_crc(p, size + LOG_OVERHEAD) == load_u32(p + CRC):
         e.magic = UNKNOWN_MAGIC
         return read_header(p, size, e)
-    return GARBAGE
+    return read_legacy(p, size, e) if is_legacy else GARBAGE

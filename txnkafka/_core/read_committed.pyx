@@ -8,7 +8,9 @@ when the COMMIT marker of its producer follows.
 So a missing or damaged ``.txnindex`` or ``.snapshot`` cannot make aborted or open data visible.
 
 Control batches are never selected: their records are not for applications, in either isolation level. One
-whose CRC is wrong decides nothing, and is selected so that decoding reports it.
+whose CRC is wrong, and what may have been one, decides nothing, and is selected so that decoding reports it.
+Where a marker may be lost, with a missing segment or in such a batch, transactions that are open there are
+undecided: the next marker of their producer may belong to its next transaction.
 """
 from collections import namedtuple
 
@@ -36,8 +38,8 @@ TransactionRange = namedtuple("TransactionRange", [
 TransactionRange.__doc__ = """One transaction in one partition.
 
 ``last_offset`` is that of the end marker, or of the last batch while the transaction is open. ``outcome``
-is ``committed``, ``aborted``, ``open`` (no marker follows) or ``undecided`` (its marker is missing from
-the middle of the log). Timestamp and coordinator epoch are those of the end marker, -1 where there is
+is ``committed``, ``aborted``, ``open`` (no marker follows) or ``undecided`` (its marker may be lost in the
+middle of the log). Timestamp and coordinator epoch are those of the end marker, -1 where there is
 none; then ``last_offset`` is ``last_data_offset``."""
 
 
@@ -45,15 +47,15 @@ OpenRange = namedtuple("OpenRange", [
     "producer_id", "producer_epoch", "first_offset", "last_offset", "first_timestamp", "last_timestamp",
     "batches", "records", "bytes", "across_hole",
 ], module=__name__)
-OpenRange.__doc__ = """The batches so far of a transaction that has not ended. ``across_hole``: segments are
-missing behind its first batch."""
+OpenRange.__doc__ = """The batches so far of a transaction that has not ended. ``across_hole``: its marker may
+have been lost behind them."""
 
 
 cdef class CountedTransaction:
     cdef int64_t first_offset, last_offset, first_timestamp, last_timestamp, records, size
     cdef int32_t batches
     cdef int16_t producer_epoch
-    cdef bint across_hole
+    cdef int64_t holes              # in front of it
 
     cdef object end(self, int64_t producer_id, str outcome, BatchEntry* marker):
         """Return the ended transaction; ``marker`` is NULL if there is none."""
@@ -66,10 +68,10 @@ cdef class CountedTransaction:
             -1 if marker == NULL else marker.coordinator_epoch,
         )
 
-    cdef object state(self, int64_t producer_id):
+    cdef object state(self, int64_t producer_id, int64_t holes):
         return OpenRange(
             producer_id, self.producer_epoch, self.first_offset, self.last_offset, self.first_timestamp,
-            self.last_timestamp, self.batches, self.records, self.size, self.across_hole,
+            self.last_timestamp, self.batches, self.records, self.size, self.holes < holes,
         )
 
 
@@ -83,20 +85,21 @@ cdef CountedTransaction counted(state):
     transaction.batches = state.batches
     transaction.records = state.records
     transaction.size = state.bytes
-    transaction.across_hole = state.across_hole
+    transaction.holes = -1 if state.across_hole else 0
     return transaction
 
 
 cdef class TransactionScan:
     """Follows the transactions of one partition over its batch headers, in offset order.
 
-    ``feed(index)`` per segment; ``hole()`` between two segments when something is missing there. ``ended``
+    ``feed(index)`` per segment; ``hole()`` where a marker may be missing. ``ended``
     lists the transactions that ended (in the order of their markers, those without data left out),
     ``open_transactions()`` those that did not. A scan that begins at ``next_offset`` with the
     ``open_ranges()`` that another scan had there continues that scan.
     """
 
     cdef dict current               # producer id -> CountedTransaction
+    cdef int64_t holes
     cdef readonly list ended
     cdef readonly dict markers      # producer id -> last offset of a marker seen
     cdef readonly int64_t next_offset
@@ -108,11 +111,9 @@ cdef class TransactionScan:
         self.next_offset = next_offset
 
     def hole(self):
-        """Record that segments are missing here: a later marker may belong to a transaction that began inside
+        """Record that markers may be missing here: a later one may belong to a transaction that began inside
         the hole."""
-        cdef CountedTransaction transaction
-        for transaction in self.current.values():
-            transaction.across_hole = True
+        self.holes += 1
 
     def open_transactions(self):
         """Return the transactions without an end marker so far, oldest first."""
@@ -124,7 +125,8 @@ cdef class TransactionScan:
     def open_ranges(self):
         """Return the open transactions as input for another scan, in the order in which they began."""
         cdef CountedTransaction transaction
-        ranges = [transaction.state(producer_id) for producer_id, transaction in self.current.items()]
+        ranges = [transaction.state(producer_id, self.holes)
+                  for producer_id, transaction in self.current.items()]
         return tuple(sorted(ranges, key=lambda open_range: open_range.first_offset))
 
     def feed(self, BatchIndex index not None, Py_ssize_t start=0, stop=None):
@@ -140,6 +142,9 @@ cdef class TransactionScan:
             if e.last_offset < self.next_offset:
                 continue
             self.next_offset = e.last_offset + 1
+            if e.crc_wrong:
+                self.hole()
+                continue
             if e.producer_id < 0 or not e.attributes & (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL):
                 continue
             if e.attributes & ATTRIBUTE_CONTROL:
@@ -149,15 +154,16 @@ cdef class TransactionScan:
 
     cdef int data(self, BatchEntry* e) except -1:
         cdef CountedTransaction transaction = self.current.get(e.producer_id)
-        cdef bint new_epoch = transaction is not None and transaction.producer_epoch != e.producer_epoch
-        if new_epoch and transaction.across_hole:
-            # The epoch moved on without a marker: that one was lost with the missing segments.
+        if transaction is not None and transaction.holes < self.holes:
+            # The next marker ends what follows the hole. Whether it also ends what is in front is not known.
             self.ended.append(transaction.end(e.producer_id, "undecided", NULL))
+            del self.current[e.producer_id]
             transaction = None
         if transaction is None:
             if e.count == 0:
                 return 0            # emptied by the cleaner, which may have removed its marker too
             transaction = CountedTransaction.__new__(CountedTransaction)
+            transaction.holes = self.holes
             transaction.first_offset = e.base_offset
             transaction.first_timestamp = first_timestamp(e)
             self.current[e.producer_id] = transaction
@@ -178,11 +184,12 @@ cdef class TransactionScan:
         transaction = self.current.pop(e.producer_id, None)
         if transaction is None:
             return 0
-        outcome = "committed" if e.control_type == CONTROL_COMMIT else "aborted"
-        # transaction.version 2 marks the end with the epoch of the data plus one, so that marker is
-        # certainly this one's
-        if transaction.across_hole and e.producer_epoch != transaction.producer_epoch + 1:
+        # The epoch does not help: behind a hole the next one is that of the marker with transaction version 2,
+        # and that of the next transaction, after InitProducerId, with version 1.
+        if transaction.holes < self.holes:
             outcome = "undecided"
+        else:
+            outcome = "committed" if e.control_type == CONTROL_COMMIT else "aborted"
         self.ended.append(transaction.end(e.producer_id, outcome, e))
         return 0
 
@@ -313,10 +320,11 @@ cdef void choose(
         # below the end.
         if e.base_offset >= end_offset and e.count >= 0:
             continue
+        if e.crc_wrong:
+            chosen[i] = WHOLE           # decoding will say that it is damaged
+            next_offset = e.last_offset + 1
+            continue
         if e.attributes & ATTRIBUTE_CONTROL:
-            if e.crc_wrong:
-                # It may be data: decoding will say that it is damaged.
-                chosen[i] = WHOLE
             next_offset = e.last_offset + 1
             continue
         if e.attributes & ATTRIBUTE_TRANSACTIONAL and is_hidden(ranges, count, e.producer_id, e.base_offset):

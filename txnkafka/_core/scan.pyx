@@ -316,6 +316,10 @@ cdef class BatchIndex:
         return entry_column(self, &(<BatchEntry*>NULL).crc, b"I", 4)
 
     @property
+    def crc_wrong(self):
+        return entry_column(self, &(<BatchEntry*>NULL).crc_wrong, b"b", 1)
+
+    @property
     def control_type(self):
         return entry_column(self, &(<BatchEntry*>NULL).control_type, b"h", 2)
 

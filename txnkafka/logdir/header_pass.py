@@ -1,7 +1,8 @@
 """One pass over the batch headers of consecutive segments, which follows transactions on the way.
 
 This pass handles a wrong order of batches or segments for all readers of headers: batches whose offsets
-cannot be right are ignored, and where a segment is missing, transactions may have lost their markers.
+cannot be right are ignored, and where a segment or a marker is missing, transactions may have lost their
+markers.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from txnkafka.logdir.header_point import (
     check_follows,
     segment_of,
 )
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
 from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
@@ -36,7 +38,7 @@ class HeaderScan(Protocol):
         ...
 
     def hole(self) -> None:
-        """Record that segments are missing here."""
+        """Record that markers may be missing here."""
         ...
 
     def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None:
@@ -148,14 +150,19 @@ def _feed_part(
         at = index.position[split] if split < len(index) else index.end_position
         mark.set(headers.segment, at, max(headers.next_offset, scan.next_offset), scan, has_gaps=has_gaps)
     _feed(scan, headers, split or 0, len(index))
+    if index.stop != "end":
+        scan.hole()
     if mark is not None:
         mark.passed(headers.segment, index, len(index), misplaced)
 
 
 def _feed(scan: HeaderScan, headers: SegmentHeaders, start: int, stop: int) -> None:
     """Feed ``scan`` with batches ``start`` to ``stop``, without the misplaced ones."""
+    index = headers.index
     for end in (*(i for i in headers.misplaced if start <= i < stop), stop):
-        scan.feed(headers.index, start, end)
+        scan.feed(index, start, end)
+        if end < stop and index.attributes[end] & ATTRIBUTE_CONTROL:
+            scan.hole()
         start = end + 1
 
 

@@ -143,11 +143,10 @@ def _share(first: int, end: int, i: int, count: int) -> int:
 class _Open:
     """The batches so far of a transaction that has not ended: offsets by cell."""
 
-    __slots__ = ("across_hole", "epoch", "offsets")
+    __slots__ = ("holes", "offsets")
 
-    def __init__(self, epoch: int) -> None:
-        self.epoch = epoch
-        self.across_hole = False
+    def __init__(self, holes: int) -> None:
+        self.holes = holes  # in front of it
         self.offsets: defaultdict[int, int] = defaultdict(int)
 
 
@@ -161,14 +160,14 @@ class _Drawing:
         self._bounds = scale.bounds()
         self._counts = {state: [0] * scale.count for state in State}
         self._open: dict[int, _Open] = {}
+        self._holes = 0  # where markers may be lost
         self._gap = State.COMPACTED  # what offsets are that the next batch leaves out
         self._cell = 0  # where the last batch was: the next one is mostly there, too
 
     def hole(self) -> None:
-        """Segments are missing here."""
+        """Segments or markers are missing here."""
         self._gap = State.MISSING
-        for transaction in self._open.values():
-            transaction.across_hole = True
+        self._holes += 1
 
     def part_ends(self, headers: SegmentHeaders) -> None:
         """Count what is missing at the end of a segment, or of a part of one."""
@@ -183,49 +182,48 @@ class _Drawing:
         if start:
             self._gap = State.MISSING
         part = slice(start, stop)
-        for base, last, count, attributes, producer_id, epoch, control in zip(
+        for base, last, count, attributes, producer_id, control, crc_wrong in zip(
             index.base_offset[part], index.last_offset[part], index.record_count[part],
-            index.attributes[part], index.producer_id[part], index.producer_epoch[part],
-            index.control_type[part], strict=True,
+            index.attributes[part], index.producer_id[part], index.control_type[part],
+            index.crc_wrong[part], strict=True,
         ):  # fmt: skip
             if last < self.next_offset:
                 continue  # these offsets were there already
             if base > self.next_offset and count >= 0:  # else a wrapper, which has its last offset only
                 self._skip(base, self._gap)
             self._gap = State.COMPACTED
-            counts = self._batch(attributes, count, producer_id, epoch)
+            counts = self._counts[State.MARKER]
+            if crc_wrong:
+                self._holes += 1
+            elif not attributes & ATTRIBUTE_CONTROL:
+                counts = self._data(attributes, count, producer_id)
             self._add(counts, self.next_offset, last)
             self.next_offset = last + 1
             if attributes & ATTRIBUTE_CONTROL:
-                self._end(producer_id, epoch, control)
+                self._end(producer_id, control)
 
-    def _batch(
-        self, attributes: int, count: int, producer_id: int, epoch: int
-    ) -> list[int] | defaultdict[int, int]:
-        """Return the counters of a batch: those of a state, or of its transaction."""
-        if attributes & ATTRIBUTE_CONTROL:
-            return self._counts[State.MARKER]
+    def _data(self, attributes: int, count: int, producer_id: int) -> list[int] | defaultdict[int, int]:
+        """Return the counters of a data batch: those of a state, or of its transaction."""
         if count == 0:
             return self._counts[State.COMPACTED]
         if not attributes & ATTRIBUTE_TRANSACTIONAL or producer_id < 0:
             return self._counts[State.COMMITTED]
         transaction = self._open.get(producer_id)
-        if transaction is not None and transaction.across_hole and transaction.epoch != epoch:
+        if transaction is not None and transaction.holes < self._holes:
             self._decide(self._open.pop(producer_id), State.UNDECIDED)
             transaction = None
         if transaction is None:
-            transaction = self._open[producer_id] = _Open(epoch)
-        transaction.epoch = epoch
+            transaction = self._open[producer_id] = _Open(self._holes)
         return transaction.offsets
 
-    def _end(self, producer_id: int, epoch: int, control: int) -> None:
+    def _end(self, producer_id: int, control: int) -> None:
         """End the transaction of a producer at a control batch, if it is an end marker."""
         if control not in (CONTROL_ABORT, CONTROL_COMMIT):
             return
         transaction = self._open.pop(producer_id, None)
         if transaction is not None:
             outcome = State.ABORTED if control == CONTROL_ABORT else State.COMMITTED
-            lost = transaction.across_hole and epoch != transaction.epoch + 1
+            lost = transaction.holes < self._holes
             self._decide(transaction, State.UNDECIDED if lost else outcome)
 
     def _decide(self, transaction: _Open, outcome: State) -> None:

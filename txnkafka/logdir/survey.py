@@ -267,7 +267,7 @@ def _held_back(transaction: TransactionRange, path: str) -> Finding:
         "error",
         "undecided-transaction",
         f"the end marker of producer {transaction.producer_id}'s transaction at "
-        f"{offset_range(transaction.first_offset, transaction.last_offset)} is missing: "
+        f"{offset_range(transaction.first_offset, transaction.last_offset)} is missing or damaged: "
         f"held back from read_committed: {counted(transaction.records, 'record')}",
-        "restore the missing segment, or read these offsets with read_uncommitted",
+        "restore the missing or damaged segment, or read these offsets with read_uncommitted",
     )

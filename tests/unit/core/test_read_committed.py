@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -149,26 +150,44 @@ def test_a_batch_that_the_cleaner_emptied_keeps_its_sequences() -> None:
     assert (entry.last_sequence, entry.last_offset, entry.offset_delta) == (2, 2, 2)
 
 
-def test_over_a_hole_only_a_marker_of_the_next_epoch_decides() -> None:
+def test_over_a_hole_no_marker_decides() -> None:
     data = Batch(records=[PlainRecord(b"", b"")], transactional=True, producer_id=1, producer_epoch=5)
-    for epoch, outcome in ((6, "committed"), (5, "undecided"), (8, "undecided")):
+    for epoch in (5, 6, 8):
         transactions = TransactionScan()
         transactions.feed(scan(data.encode()))
         transactions.hole()
         transactions.feed(scan(end_marker(1, base_offset=9, producer_id=1, producer_epoch=epoch)))
-        assert [each.outcome for each in transactions.ended] == [outcome]
+        assert [each.outcome for each in transactions.ended] == ["undecided"]
 
 
-def test_over_a_hole_a_new_epoch_means_that_a_marker_is_lost() -> None:
+@pytest.mark.parametrize("epoch", [5, 6])
+def test_behind_a_hole_data_begins_a_transaction(epoch: int) -> None:
     batch = Batch(records=[PlainRecord(b"", b"")], transactional=True, producer_id=1, producer_epoch=5)
     transactions = TransactionScan()
     transactions.feed(scan(batch.encode()))
     transactions.hole()
-    batch.base_offset, batch.producer_epoch = 9, 6
+    batch.base_offset, batch.producer_epoch = 9, epoch
     transactions.feed(scan(batch.encode() + end_marker(0, base_offset=10, producer_id=1, producer_epoch=7)))
     assert [(each.first_offset, each.outcome) for each in transactions.ended] == [
         (0, "undecided"),
         (9, "aborted"),
+    ]
+    assert transactions.open_transactions() == []
+
+
+def test_a_scan_that_is_continued_remembers_a_hole() -> None:
+    batch = Batch(records=[PlainRecord(b"", b"")], transactional=True, producer_id=1, producer_epoch=5)
+    first = TransactionScan()
+    first.feed(scan(batch.encode()))
+    first.hole()
+    batch.base_offset, batch.producer_id = 1, 2
+    first.feed(scan(batch.encode()))
+    transactions = TransactionScan(first.next_offset, first.open_ranges())
+    markers = [end_marker(1, base_offset=8 + each, producer_id=each, producer_epoch=6) for each in (1, 2)]
+    transactions.feed(scan(b"".join(markers)))
+    assert [(each.producer_id, each.outcome) for each in transactions.ended] == [
+        (1, "undecided"),
+        (2, "committed"),
     ]
 
 

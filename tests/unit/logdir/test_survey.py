@@ -66,6 +66,8 @@ def test_an_open_transaction_holds_the_log(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_leaves_transactions_undecided(tmp_path: Path) -> None:
+    """A marker of the next epoch does not say which transaction it ends either: with transaction version 1 a
+    producer has that epoch after InitProducerId."""
     segments = {
         0: [batch(0), data(2, 1), data(4, 2, 5)],
         10: [marker(10, "commit", 1), marker(11, "commit", 2, 6), batch(12)],
@@ -74,11 +76,55 @@ def test_a_missing_segment_leaves_transactions_undecided(tmp_path: Path) -> None
     findings: list = []
     units = view.plan(findings=findings)
     assert units
-    assert offsets(view) == [0, 1, 4, 5, 12, 13]
+    assert offsets(view) == [0, 1, 12, 13]
     assert sorted((finding.code, Path(finding.file).stem) for finding in findings) == [
-        ("missing-segment", f"{10:020}"), ("undecided-transaction", f"{0:020}")
-    ]  # fmt: skip
+        ("missing-segment", f"{10:020}"),
+        ("undecided-transaction", f"{0:020}"),
+        ("undecided-transaction", f"{0:020}"),
+    ]
     assert offsets(view, isolation_level="read_uncommitted") == [0, 1, 2, 3, 4, 5, 12, 13]
+
+
+@pytest.mark.parametrize("outcome", ["commit", "abort"])
+def test_behind_a_missing_segment_markers_decide_again(tmp_path: Path, outcome: str) -> None:
+    """Whether the transaction in front went on or ended in the gap: what is behind has this end."""
+    view = partition(tmp_path, {0: [data(0, 1)], 10: [data(10, 1), marker(12, outcome, 1), batch(13)]})
+    seen = [10, 11, 13, 14] if outcome == "commit" else [13, 14]
+    assert offsets(view) == seen
+    assert offsets(view, start_offset=10) == seen
+    findings: list = []
+    view.plan(findings=findings)
+    assert [finding.code for finding in findings] == ["missing-segment", "undecided-transaction"]
+    assert [(each.first_offset, each.last_offset) for each in view.transactions()] == [(0, 1), (10, 12)]
+
+
+def _flipped(content: bytes, position: int, mask: int) -> bytes:
+    return content[:position] + bytes([content[position] ^ mask]) + content[position + 1 :]
+
+
+LOST_MARKERS = {
+    "checksum": (-1, 1), "control bit": (22, 0x20), "magic": (16, 2), "offset": (0, 0x40), "producer": (50, 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("damage", LOST_MARKERS)
+@pytest.mark.parametrize(("lost", "next_one"), [("abort", "commit"), ("commit", "abort")])
+def test_a_damaged_marker_does_not_leave_its_transaction_to_the_next_one(
+    tmp_path: Path, damage: str, lost: str, next_one: str
+) -> None:
+    position, mask = LOST_MARKERS[damage]
+    content = marker(4, lost, 1)
+    broken = _flipped(content, position % len(content), mask)
+    log = [data(0, 1), data(2, 3), broken, data(5, 1), marker(7, next_one, 1), marker(8, "commit", 3)]
+    view = partition(tmp_path, {0: [*log, batch(9)], 11: [batch(11)]})
+    behind = [5, 6] if next_one == "commit" else []
+    found = offsets(view, on_corrupt="skip")
+    # the magic byte is not covered by the checksum, and all of that marker is known
+    known = {"abort": [2, 3], "commit": [0, 1, 2, 3]}[lost] if damage == "magic" else []
+    assert found == [*known, *behind, 9, 10, 11, 12]
+    outcomes = [each.outcome for each in view.transactions() if each.producer_id == 1]
+    last = {"commit": "committed", "abort": "aborted"}
+    assert outcomes == [last[lost] if damage == "magic" else "undecided", last[next_one]]
 
 
 def test_gaps_of_a_compacted_log_are_no_hole(tmp_path: Path) -> None:

@@ -104,6 +104,7 @@ class LogCheck:
             except (OSError, LogDirError) as error:
                 self._findings.add("unreadable-file", segment.path, str(error))
                 self.order.damage()
+                self.producers.damage()
                 self.is_complete = False
             finally:
                 segment.close()
@@ -192,6 +193,7 @@ class LogCheck:
 
     def _report_damage(self, i: int, segment: SegmentReader, damage: _Damage, behind: int | None) -> None:
         self.order.damage()
+        self.producers.damage()
         last = i + 1 == len(self.segments)
         if behind is not None or not last:
             follows = "no further batch was found" if behind is None else f"batches go on at {behind}"

@@ -21,7 +21,7 @@ from txnkafka.logdir.verify.indexes import read_beside
 from txnkafka.logdir.verify.order import OffsetOrder
 from txnkafka.logdir.verify.snapshots import Replayed, snapshot_problems
 from txnkafka.model import CompletedTxn, ProducerStateEntry
-from txnkafka.record.batch_header import CONTROL_ABORT
+from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, CONTROL_ABORT
 from txnkafka.shown import counted, offset_range
 from txnkafka.storage.formats import AbortedTxn, TxnIndexProblem, iter_producer_snapshot, iter_txn_index
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
@@ -82,6 +82,10 @@ class ProducerCheck:
         self._segment = segment
         self._ended = _SegmentTransactions({}, {}, set())
 
+    def damage(self) -> None:
+        """Note that the next bytes are no batches: markers may be lost there."""
+        self._scan.hole()
+
     def window(self, index: BatchIndex, excluded: list[int]) -> None:
         """Replay the next batches."""
         if not len(index):
@@ -112,6 +116,8 @@ class ProducerCheck:
         start = 0
         for i in (*excluded, len(index)):
             self._scan.feed(index, start, i)
+            if i < len(index) and (index.crc_wrong[i] or index.attributes[i] & ATTRIBUTE_CONTROL):
+                self._scan.hole()
             start = i + 1
         for transaction in self._scan.ended:
             key = transaction.producer_id, transaction.last_offset
@@ -135,7 +141,7 @@ class ProducerCheck:
         self._findings.add(
             "undecided-transaction", self._segment.path,
             f"the end marker of producer {transaction.producer_id}'s transaction at offsets "
-            f"{transaction.first_offset} to {transaction.last_offset} is missing: "
+            f"{transaction.first_offset} to {transaction.last_offset} is missing or damaged: "
             f"its {transaction.records} records are held back from read_committed",
         )  # fmt: skip
 
