@@ -76,7 +76,8 @@ def failed_syncs(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Two partitions wait for one flush; while it runs, both get appends and roll."""
+    """Two partitions wait for one flush; while it runs, both get appends, the last of them behind the sync of
+    the first segment, and roll."""
     directory = opened(files)
     partitions = [Partition(directory, promises, number) for number in range(2)]
     ends: dict[int, tuple[TopicPartition, int]] = {}
@@ -93,6 +94,7 @@ def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
         assert flush is not None
         append(f"during {number}")
         failed = flush.run()
+        append(f"behind {number}", records=1)
         append(f"rolls {number}", records=10)
         for released in directory.tickets.finish(flush, failed):
             if released.error is None:
