@@ -128,7 +128,9 @@ class LocalLog:
             if error is not None:
                 self._fence.put_up(error if isinstance(error, OSError) else OSError(str(error)))
 
-        return SegmentDeletion(self._files, self.directory, taken, unsynced, useless, finished)
+        return SegmentDeletion(
+            self._files, self.directory, taken, snapshots=unsynced, useless=useless, on_finished=finished
+        )
 
     def drop_from(self, cut: Cut, config: LogConfig, now_ms: int) -> None:
         """Delete the segments after a cut, and truncate the last remaining one. Raises OSError."""

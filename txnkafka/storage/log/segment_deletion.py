@@ -29,6 +29,7 @@ class SegmentDeletion:
         files: DataFiles,
         directory: str,
         segments: Sequence[LogSegment],
+        *,
         snapshots: Sequence[str],
         useless: Sequence[str],
         on_finished: Callable[[list[str], Exception | None], None],

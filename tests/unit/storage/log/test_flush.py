@@ -118,7 +118,8 @@ def test_a_segment_has_no_name_while_the_one_before_it_goes_on_behind_the_flush(
     assert (log.recovery_point, log.needs_flush) == (3, False)
     for state in crash_states(files, begin=begin):
         left = opened(MemoryFiles(base=state.disk))
-        offsets = [offset for each in left.segments for index in each.windows() for offset in index.base_offset]
+        batches = [index for each in left.segments for index in each.windows()]
+        offsets = [offset for index in batches for offset in index.base_offset]
         assert offsets == list(range(left.log_end_offset)), state.name
 
 
