@@ -28,6 +28,7 @@ __all__ = [
     "kills",
     "long_transactions",
     "maintained",
+    "producers_of_deleted",
     "records_of_all_deleted",
     "retried_changes",
     "timestamps",
@@ -76,7 +77,8 @@ def failed_syncs(files: DataFiles, clock: Clock, promises: Promises) -> None:
 
 
 def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
-    """Two partitions wait for one flush; while it runs, both get appends and roll."""
+    """Two partitions wait for one flush; while it runs, both get appends, the last of them behind the sync of
+    the first segment, and roll."""
     directory = opened(files)
     partitions = [Partition(directory, promises, number) for number in range(2)]
     ends: dict[int, tuple[TopicPartition, int]] = {}
@@ -93,6 +95,7 @@ def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
         assert flush is not None
         append(f"during {number}")
         failed = flush.run()
+        append(f"behind {number}", records=1)
         append(f"rolls {number}", records=10)
         for released in directory.tickets.finish(flush, failed):
             if released.error is None:
@@ -172,6 +175,25 @@ def kept_by_size(files: DataFiles, clock: Clock, promises: Promises) -> None:
             partition.delete_old_segments()
     partition.end(1, commit=False)
     partition.append("behind", 7)
+    partition.flush()
+
+
+def producers_of_deleted(files: DataFiles, clock: Clock, promises: Promises) -> None:
+    """Deletes several segments at once; two producers wrote to the first of them only, one in a transaction
+    that stays open, and nothing but snapshots knows them then. The recovery point on the disk stays 0."""
+    directory = opened(files)
+    partition = Partition(directory, promises)
+    partition.append("first only", 1)
+    partition.append("open", 2, transactional=True)
+    for number in range(3):
+        partition.log.roll(NOW)
+        partition.append(f"p{number}", 7 + number)
+    partition.log.roll(NOW)
+    partition.append("kept", 7)
+    partition.flush()
+    partition.delete_records(partition.log.active.base_offset)
+    partition.delete_old_segments()
+    partition.append("behind", 8)
     partition.flush()
 
 

@@ -87,6 +87,7 @@ REFERENCES = [
     Reference(owner_workloads.epochs, check_logs),
     Reference(owner_workloads.long_transactions, check_logs),
     Reference(owner_workloads.kept_by_size, check_logs, fails=True),
+    Reference(owner_workloads.producers_of_deleted, check_logs, fails=True),
     Reference(owner_workloads.records_of_all_deleted, check_logs),
     Reference(owner_workloads.cuts_to_nothing, check_logs),
     Reference(owner_workloads.delayed_deletions, check_logs),

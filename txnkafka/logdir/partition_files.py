@@ -11,7 +11,7 @@ from typing import NamedTuple
 from txnkafka.env import DirectoryEntry, FileSystem
 from txnkafka.errors import LogDirError
 from txnkafka.storage.formats import SegmentFile, parse_segment_file
-from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
+from txnkafka.storage.formats.leftovers import is_replaced, leftovers, replaced_offsets
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["PartitionFiles", "list_partition"]
@@ -103,7 +103,7 @@ def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Fi
         {base: _next_offset(_segment(file_system, path, base, swapped)) for base in bases}
     )
     for base_offset, kind in list(current):
-        if base_offset in replaced:
+        if is_replaced(base_offset, kind, replaced):
             del current[base_offset, kind]
     current.update(swapped)
 

@@ -182,6 +182,15 @@ def test_a_swap_without_batches_is_seen_in_the_place_of_its_own_segment(tmp_path
     assert offsets(LogDir(str(tmp_path))) == [2, 3]
 
 
+def test_a_swap_leaves_the_snapshot_at_its_start(tmp_path: Path) -> None:
+    """It has the state in front of the segments; the others are those of the segments that are replaced."""
+    directory = write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)], 4: [batch(4)]})
+    for offset in (0, 2, 4):
+        (directory / f"{offset:020d}.snapshot").write_bytes(b"")
+    (directory / f"{0:020d}.log.swap").write_bytes(batch(0, 1) + batch(3, 1))
+    assert sorted(list_partition(LocalFileSystem(), str(directory)).snapshots) == [0, 4]
+
+
 def test_a_fifo_in_the_place_of_a_segment_does_not_block(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     os.mkfifo(tmp_path / "t-0" / f"{0:020d}.log")

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from txnkafka.storage.formats.layout import SegmentFile
 
-__all__ = ["Leftovers", "leftovers", "replaced_offsets"]
+__all__ = ["Leftovers", "is_replaced", "leftovers", "replaced_offsets"]
 
 _NEVER = 1 << 63
 
@@ -39,10 +39,17 @@ def leftovers(files: Iterable[SegmentFile]) -> Leftovers:
 
 
 def replaced_offsets(ends: Mapping[int, int]) -> range:
-    """Return the base offsets of the segments, and the offsets of the snapshots, that swapped segments
-    replace. ``ends`` has the end offset of each swapped segment by its base offset; one without batches
-    replaces the segment with the same base offset."""
+    """Return the base offsets of the segments that swapped segments replace, for ``is_replaced``. ``ends``
+    has the end offset of each swapped segment by its base offset; one without batches replaces the segment
+    with the same base offset."""
     if not ends:
         return range(0)
     start = min(ends)
     return range(start, max(start + 1, *ends.values()))
+
+
+def is_replaced(base_offset: int, kind: str, replaced: range) -> bool:
+    """Whether a file without suffix is one that swapped segments replace. The snapshot at their start is not,
+    other than in ``LogLoader``: it has the state in front of them, and nothing else knows the producers of
+    segments that are gone."""
+    return base_offset in replaced and (kind != "snapshot" or base_offset != replaced.start)

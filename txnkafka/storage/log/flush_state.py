@@ -3,6 +3,8 @@
 ``begin`` and ``finish`` are called by one thread at a time; ``LogFlush.run`` in between may run in parallel
 to all other methods. A rolled segment gets its final name when all data before it is durable: after a power
 cut only the last segment may be short, since a gap in the middle would look like the result of compaction.
+So a segment that is created while a flush runs waits for the next one: the end of the segment before it, and
+the files that its roll wrote, may lie behind the sync.
 
 Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 """
@@ -30,8 +32,8 @@ class FlushState:
     time of the first append that no flush covers; the append sets it."""
 
     __slots__ = (
-        "_contents", "_contents_may_wait", "_covered", "_directory", "_files", "_retired", "_rolled",
-        "_segments", "_snapshots", "has_unsynced_names", "oldest_ms", "recovery_point",
+        "_contents", "_contents_may_wait", "_covered", "_directory", "_files", "_named_next", "_retired",
+        "_rolled", "_segments", "_snapshots", "has_unsynced_names", "oldest_ms", "recovery_point",
     )  # fmt: skip
 
     def __init__(
@@ -51,6 +53,7 @@ class FlushState:
         self._contents: dict[str, bytes] = {}  # small files that the next flush writes, by path
         self._contents_may_wait = True
         self._covered: list[LogSegment] | None = None  # by the flush under way
+        self._named_next: LogSegment | None = None  # when the flush under way is durable
         self.oldest_ms: int | None = None
         self._rolled: list[LogSegment] = []  # closed and not flushed, their files still open
         self._retired: list[LogSegment] = []  # deleted; closed when the flush under way is finished
@@ -112,7 +115,8 @@ class FlushState:
         paths = self._snapshots.take_unsynced()
         names = self.has_unsynced_names or contents
         self.has_unsynced_names = False
-        end = self._end_of_named(log_end)
+        unnamed = self._named_next = self._first_unnamed()
+        end = log_end if unnamed is None else LogOffsetMetadata(unnamed.base_offset, unnamed.base_offset, 0)
         directories = [self._directory] if names else []
         return LogFlush(end.offset, contents, files, paths, directories, may_wait), end
 
@@ -133,26 +137,18 @@ class FlushState:
         self._retired = []
 
     def on_durable(self, end_offset: int) -> None:
-        """Record that all data below ``end_offset`` is durable, and rename the first segment that has no
-        final name yet. Raises OSError."""
+        """Record that all data below ``end_offset`` is durable, and rename the first segment that had no
+        final name when the flush began. Raises OSError."""
         self.recovery_point = max(self.recovery_point, end_offset)
-        if not self._segments.active.is_named:
+        if self._named_next is not None:
             try:
-                self._first_unnamed().files.become("")
+                self._named_next.files.become("")
             finally:
                 self.has_unsynced_names = True
 
-    def _end_of_named(self, log_end: LogOffsetMetadata) -> LogOffsetMetadata:
-        """Return the end of the segments that have their final names, with its position."""
-        if self._segments.active.is_named:
-            return log_end
-        base_offset = self._first_unnamed().base_offset
-        return LogOffsetMetadata(base_offset, base_offset, 0)
-
-    def _first_unnamed(self) -> LogSegment:
-        return next(
-            segment for segment in (*self._rolled, self._segments.active) if not segment.is_named
-        )
+    def _first_unnamed(self) -> LogSegment | None:
+        unnamed = (segment for segment in (*self._rolled, self._segments.active) if not segment.is_named)
+        return next(unnamed, None)
 
     def _take_contents(self) -> dict[str, bytes]:
         """Return the contents of the small files to write, by path; the caller writes them."""

@@ -116,19 +116,21 @@ class LocalLog:
     def deletion(self, count: int, remove_at_ms: int) -> SegmentDeletion:
         """Remove the first segments, not all, from the log, with their snapshots, and return the work that
         deletes their files. The work first syncs the snapshot at the new beginning: only it records the
-        producers of the deleted segments. An error of the work fences the log."""
+        producers of the deleted segments. An error of the work fences the log; nothing fails before it."""
         taken = self.segments.take_first(count)
         unsynced = self._snapshots.take_unsynced(self.segments[0].base_offset)
+        useless = self._snapshots.forget(segment.base_offset for segment in taken)
         for segment in taken:
             self.flushing.retire(segment)
-            self._snapshots.remove(segment.base_offset)
 
         def finished(renamed: list[str], error: Exception | None) -> None:
             self.deleted.add(renamed, remove_at_ms)
             if error is not None:
                 self._fence.put_up(error if isinstance(error, OSError) else OSError(str(error)))
 
-        return SegmentDeletion(self._files, self.directory, taken, unsynced, finished)
+        return SegmentDeletion(
+            self._files, self.directory, taken, snapshots=unsynced, useless=useless, on_finished=finished
+        )
 
     def drop_from(self, cut: Cut, config: LogConfig, now_ms: int) -> None:
         """Delete the segments after a cut, and truncate the last remaining one. Raises OSError."""

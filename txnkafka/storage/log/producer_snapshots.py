@@ -82,11 +82,18 @@ class ProducerSnapshots:
 
     def remove(self, offset: int) -> None:
         """Remove the snapshot at ``offset``, if there is one. Raises OSError."""
-        if offset in self.offsets:
-            self.offsets.remove(offset)
-            self.unsynced.discard(offset)
+        for path in self.forget([offset]):
             with contextlib.suppress(FileNotFoundError):
-                self._files.remove(self.path(offset))
+                self._files.remove(path)
+
+    def forget(self, offsets: Iterable[int]) -> list[str]:
+        """Do not use the snapshots at these offsets any more; returns the paths of those that there are. The
+        caller removes the files."""
+        forgotten = [offset for offset in offsets if offset in self.offsets]
+        for offset in forgotten:
+            self.offsets.remove(offset)
+        self.unsynced.difference_update(forgotten)
+        return [self.path(offset) for offset in forgotten]
 
     def remove_above(self, end_offset: int) -> None:
         """Remove snapshots above the log end."""

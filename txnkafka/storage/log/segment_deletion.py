@@ -21,25 +21,32 @@ __all__ = ["DeletedFiles", "FileRemoval", "SegmentDeletion"]
 
 class SegmentDeletion:
     """Work that renames the files of ``segments`` to the suffix ``.deleted``, after a sync of ``snapshots``,
-    the state of producers at the new beginning. ``on_finished`` gets the new paths, and the error."""
+    the state of producers at the new beginning, and then removes the ``useless`` snapshots of the segments.
+    ``on_finished`` gets the new paths, and the error."""
 
     def __init__(
         self,
         files: DataFiles,
         directory: str,
         segments: Sequence[LogSegment],
+        *,
         snapshots: Sequence[str],
+        useless: Sequence[str],
         on_finished: Callable[[list[str], Exception | None], None],
     ) -> None:
         self._files = files
         self._directory = directory
         self._segments = segments
         self._snapshots = snapshots
+        self._useless = useless
         self._on_finished = on_finished
         self._renamed: list[str] = []
 
     def run(self) -> None:
-        """Rename the files, each segment durably before the next: a crash leaves no gap. Raises OSError."""
+        """Rename the files, each segment durably before the next: a crash leaves no gap. Raises OSError.
+
+        The snapshots go last: after a crash in between recovery may begin at any segment that is left, and
+        only the snapshot there has the producers of the segments before it. It removes those left over."""
         for path in self._snapshots:
             with suppress(FileNotFoundError):  # a truncation has removed it
                 sync_file(self._files, path)
@@ -48,6 +55,9 @@ class SegmentDeletion:
         for segment in self._segments:
             self._renamed += segment.files.mark_deleted()
             self._files.sync_directory(self._directory)
+        for path in self._useless:
+            with suppress(FileNotFoundError):
+                self._files.remove(path)
 
     def finish(self, error: Exception | None) -> None:
         """Report the renamed files, which are removed later. An error fences the log."""

@@ -15,7 +15,7 @@ from txnkafka.storage.formats.layout import (
     file_name,
     parse_segment_file,
 )
-from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
+from txnkafka.storage.formats.leftovers import is_replaced, leftovers, replaced_offsets
 from txnkafka.storage.formats.partition_names import fault_of_file
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
@@ -52,7 +52,8 @@ def finish_interrupted(
         }
     )
     doomed = [_name(file) for file in useless]
-    doomed += [_name(file) for file in sizes if not file.suffix and file.base_offset in replaced]
+    whole = [file for file in sizes if not file.suffix]
+    doomed += [_name(file) for file in whole if is_replaced(file.base_offset, file.kind, replaced)]
     doomed += [entry.name for entry in entries if entry.name in TEMPORARY]
     if not doomed and not swaps:
         return entries

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from txnkafka.storage.formats.layout import SegmentFile
-from txnkafka.storage.formats.leftovers import leftovers, replaced_offsets
+from txnkafka.storage.formats.leftovers import is_replaced, leftovers, replaced_offsets
 
 
 def test_useless_files_and_swaps() -> None:
@@ -20,3 +20,11 @@ def test_what_a_swap_replaces() -> None:
     assert replaced_offsets({4: 9}) == range(4, 9)
     assert replaced_offsets({4: 6, 6: 12}) == range(4, 12)
     assert replaced_offsets({4: 4}) == range(4, 5)  # one without batches replaces its own segment
+
+
+def test_the_snapshot_at_the_start_is_not_replaced() -> None:
+    """It has the state in front of the swapped segments."""
+    replaced = replaced_offsets({4: 9})
+    assert [offset for offset in range(3, 11) if is_replaced(offset, "log", replaced)] == [4, 5, 6, 7, 8]
+    assert [offset for offset in range(3, 11) if is_replaced(offset, "snapshot", replaced)] == [5, 6, 7, 8]
+    assert not is_replaced(0, "log", replaced_offsets({}))

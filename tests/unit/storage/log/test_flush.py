@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.storage.logs import NOW, append, opened
+from tests.unit.storage.client import what_is_synced
+from tests.unit.storage.logs import NOW, append, opened, restarted
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import FlushUnderWayError
+from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import truncate_to
+from txnkafka.testing.crash_states import crash_states
+from txnkafka.testing.memory_files import MemoryFiles
 
 
 def test_readers_see_what_is_durable() -> None:
@@ -87,3 +91,83 @@ def test_a_segment_is_durable_before_the_next_one_has_a_name() -> None:
         assert log.recovery_point == log.high_watermark == bases[number]
     log.flush()
     assert (log.recovery_point, log.needs_flush) == (3, False)
+
+
+def names_of_logs(log: PartitionLog) -> list[str]:
+    return [entry.name for entry in log.files.list(log.directory) if entry.name.endswith(".log")]
+
+
+def test_a_segment_has_no_name_while_the_one_before_it_goes_on_behind_the_flush() -> None:
+    """The bytes that are appended between the sync and the roll belong to the next flush, so the name of the
+    new segment does too: with the name and without the bytes the log would have a hole."""
+    log = opened(segment_bytes=400)
+    append(log)
+    flush = log.begin_flush()
+    flush.run(log.files)
+    append(log)
+    append(log, size=300)
+    assert [segment.base_offset for segment in log.segments] == [0, 2]
+    files = log.files
+    assert isinstance(files, MemoryFiles)
+    begin = len(files.journal)
+    log.finish_flush(flush, None)
+    assert names_of_logs(log) == [f"{0:020}.log"]
+    assert (log.recovery_point, log.needs_flush, log.has_unsynced_names) == (1, True, True)
+    log.flush()
+    assert names_of_logs(log) == [f"{0:020}.log", f"{2:020}.log"]
+    assert (log.recovery_point, log.needs_flush) == (3, False)
+    for state in crash_states(files, begin=begin):
+        left = opened(MemoryFiles(base=state.disk))
+        batches = [index for each in left.segments for index in each.windows()]
+        offsets = [offset for index in batches for offset in index.base_offset]
+        assert offsets == list(range(left.log_end_offset)), state.name
+
+
+def test_a_segment_has_no_name_before_the_indexes_of_the_one_before_it_are_durable() -> None:
+    """A roll during a flush writes them, also when nothing is appended in between."""
+    log = opened(segment_bytes=400)
+    append(log)
+    flush = log.begin_flush()
+    flush.run(log.files)
+    log.roll(NOW)
+    log.finish_flush(flush, None)
+    files = log.files
+    assert isinstance(files, MemoryFiles)
+    left = MemoryFiles(base=what_is_synced(files))
+    assert [entry.name for entry in left.list(log.directory) if entry.name == f"{1:020}.log"] == []
+    assert (log.recovery_point, log.has_unsynced_names) == (1, True)
+    log.flush()
+    left = MemoryFiles(base=what_is_synced(files))
+    assert left.read(f"{log.directory}/{1:020}.log", 100) == b""
+    assert len(left.read(f"{log.directory}/{0:020}.timeindex", 100)) == 12
+
+
+def test_a_new_segment_gets_its_name_although_nothing_else_is_appended() -> None:
+    """Whoever flushes in groups flushes once more; so does a close."""
+    log, tickets = opened(segment_bytes=400), FlushTickets()
+    append(log)
+    tickets.take(log)
+    flush = tickets.begin()
+    assert flush is not None
+    failed = flush.run()
+    append(log)
+    log.roll(NOW)
+    assert len(tickets.finish(flush, failed)) == 1
+    assert tickets.is_dirty
+    assert tickets.is_awaited
+    tickets.run()
+    assert log.active.is_named
+    assert (log.recovery_point, log.needs_flush, tickets.is_dirty) == (2, False, False)
+
+
+def test_a_close_gives_a_new_segment_its_name() -> None:
+    log = opened(segment_bytes=400)
+    append(log)
+    flush = log.begin_flush()
+    flush.run(log.files)
+    log.roll(NOW)
+    log.finish_flush(flush, None)
+    assert not log.active.is_named
+    again = restarted(log)
+    assert names_of_logs(again) == [f"{0:020}.log", f"{1:020}.log"]
+    assert (again.log_end_offset, again.repairs) == (1, [])

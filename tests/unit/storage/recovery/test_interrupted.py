@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from tests.unit.storage.cleaner.compacted import CompactedLog
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, opened
+from txnkafka.env import make_directories
 from txnkafka.storage.log.partition_log import PartitionLog
-from txnkafka.storage.log.truncation import truncate_to
+from txnkafka.storage.log.truncation import delete_old_segments, delete_records, truncate_to
 from txnkafka.storage.recovery.interrupted import finish_interrupted
 from txnkafka.storage.recovery.log_loader import Start, open_log
 from txnkafka.testing.crash_states import crash_states
@@ -74,6 +76,40 @@ def test_a_crash_loses_nothing_when_the_swap_was_not_durable() -> None:
         log = again(MemoryFiles(base=state.disk))
         assert [each.base_offset for each in log.segments] in ([0], [0, 2]), state.name
         assert log.log_end_offset == 4, state.name
+
+
+def test_a_swap_leaves_the_snapshot_at_its_start() -> None:
+    """It has the state in front of the segments: producers whose own segments are gone."""
+    files = swapped()
+    files.create(f"{DIRECTORY}/{0:020}.snapshot").close()
+    assert f"{2:020}.snapshot" in content(files)
+    finish_interrupted(files, DIRECTORY, lambda *step: None)
+    assert [name for name in content(files) if name.endswith(".snapshot")] == [
+        f"{offset:020}.snapshot" for offset in (0, 4)
+    ]
+
+
+def test_a_crash_during_a_swap_forgets_no_producer() -> None:
+    """Producer 100 has written to a segment that was deleted before the compaction."""
+    files = MemoryFiles()
+    make_directories(files, DIRECTORY)
+    log = CompactedLog(files)
+    for producer_id in (100, 101, 101):
+        log.data(producer_id, (b"key", b"value"))
+        log.roll()
+    log.log.flush()
+    delete_records(log.log, 1)
+    assert delete_old_segments(log.log, NOW) == 1
+    begin = len(files.journal)
+    assert log.clean().segments_before == 2
+    states = list(crash_states(files, begin=begin))
+    assert len(states) > 40
+    for state in states:
+        left = open_log(
+            MemoryFiles(base=state.disk), DIRECTORY, log.log.topic_partition, log.config,
+            Start(log_start_offset=1), now_ms=NOW,
+        ).log  # fmt: skip
+        assert left.producers.entry(100) is not None, state.name
 
 
 def test_leftovers_are_removed() -> None:
