@@ -14,16 +14,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Self
 
 from txnkafka.env import remove_tree, unique_name
-from txnkafka.errors import (
-    FlushUnderWayError,
-    KafkaError,
-    LogDirError,
-    UnknownTopicOrPartitionError,
-)
+from txnkafka.errors import FlushUnderWayError, KafkaError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.model import TopicPartition, validate_partition
 from txnkafka.storage.clean_marker import NO_EPOCH, noted_repair, take_clean_marker, write_clean_marker
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
-from txnkafka.storage.formats.layout import LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT
+from txnkafka.storage.formats.layout import (
+    LOG_START_OFFSET_CHECKPOINT,
+    RECOVERY_POINT_CHECKPOINT,
+    DirectoryState,
+    marked_directory,
+)
 from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import (
     NamedPartition,
@@ -263,11 +263,11 @@ class DataDirectory:
         self._rename(partition, "stray")
         return DirectorySync(self.files, self.path)
 
-    def _rename(self, partition: TopicPartition, state: str) -> str:
+    def _rename(self, partition: TopicPartition, state: DirectoryState) -> str:
         self._owner.check()
         if not any(partition in known for known in (self.logs, self.retired, self.refused)):
             raise self._unknown(partition)
-        target = self._file(f"{str(partition)[:200]}.{unique_name()}-{state}")
+        target = self._file(marked_directory(partition, state, unique_name()))
         self.files.rename(self._file(str(partition)), target)
         for logs in (self.logs, self.retired):
             if (log := logs.pop(partition, None)) is not None:

@@ -120,6 +120,48 @@ again = opened()
 print("again:", again.logs[PARTITION].log_end_offset, again.data.refused)
 """
 
+DESCRIPTORS = """
+from tests.unit.storage.client import Log
+from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.recovery.log_loader import Repair
+
+
+def opened(repair=None):
+    config = LogConfig(segment_bytes=400, index_interval_bytes=0)
+    return DataDirectory(LocalDataFiles(), PATH, lambda topic: config, now_ms=NOW, repair=repair)
+
+
+def remove(*suffixes):
+    for name in names():
+        if name.endswith(suffixes):
+            os.remove(name)
+
+
+directory = opened()
+log = Log(directory.create(PARTITION, "AAAAAAAAAAEAAAAAAAAAAg", now_ms=NOW))
+for number in range(120):
+    log.transactional(7, 2 * number)
+    log.end(7, commit=False)
+log.log.flush()
+segments = log.bases
+directory.abandon()
+resource.setrlimit(resource.RLIMIT_NOFILE, (40, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+for lost, repair in (
+    ((".kafka_cleanshutdown", "recovery-point-offset-checkpoint"), None),
+    ((".index", ".timeindex"), None),
+    ((".txnindex", ".timeindex"), None),
+    (("000.index",), Repair()),
+    ((".index", ".txnindex"), Repair(full=True)),
+):
+    remove(*lost)
+    directory = opened(repair)
+    log = directory.logs[PARTITION]
+    print(len(segments), [each.base_offset for each in log.segments] == segments, directory.refused)
+    answer = read(log, 0, max_bytes=1).aborted_transactions
+    print([each.last_offset for each in answer])
+    directory.close()
+"""
+
 
 def run(program: str, *arguments: str) -> list[str]:
     command = [sys.executable, "-P", "-c", HEAD + program, *arguments]
@@ -151,3 +193,8 @@ def test_a_limit_of_file_sizes_at_a_roll(tmp_path: Path) -> None:
             "append: 2",
             "again: 4 {}",
         ]
+
+
+def test_a_log_of_more_segments_than_descriptors(tmp_path: Path) -> None:
+    """Recovery and repairs sync and close the files of one segment before they open those of the next."""
+    assert run(DESCRIPTORS, str(tmp_path / "data")) == ["60 True {}", "[2]"] * 5

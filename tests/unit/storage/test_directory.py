@@ -299,6 +299,18 @@ def test_an_interrupted_deletion_is_finished_at_the_next_start() -> None:
     assert [entry.name for entry in files.list("/data") if entry.is_directory] == []
 
 
+@pytest.mark.parametrize("length", [1, 198, 199, 249])
+def test_an_interrupted_deletion_of_a_long_topic_name_is_finished(tmp_path: Path, length: int) -> None:
+    """The name of the directory keeps the partition's number, so that it is known for what it is."""
+    path, partition = str(tmp_path / "data"), TopicPartition("t" * length, 0)
+    directory = opened(LocalDataFiles(), path)
+    created(directory, partition).plain()
+    directory.data.deletion(partition)  # its work is never done
+    directory.data.abandon()
+    opened(LocalDataFiles(), path).close()
+    assert [entry.name for entry in LocalDataFiles().list(path) if entry.is_directory] == []
+
+
 def test_records_that_are_deleted_stay_deleted() -> None:
     files = MemoryFiles()
     directory = opened(files)

@@ -31,6 +31,7 @@ __all__ = [
     "PartitionDirectory",
     "SegmentFile",
     "file_name",
+    "marked_directory",
     "parse_partition_directory",
     "parse_segment_file",
 ]
@@ -57,6 +58,7 @@ _SEGMENT_FILE = re.compile(
 )
 _LARGEST_PARTITION: Final = 2**31 - 1
 _LARGEST_OFFSET: Final = 2**63 - 1
+_LONGEST_NAME: Final = 255  # bytes, in all common file systems
 
 
 class PartitionDirectory(NamedTuple):
@@ -95,6 +97,16 @@ def _directory(name: str, state: DirectoryState, unique_id: str | None) -> Parti
     if partition > _LARGEST_PARTITION:
         return None
     return PartitionDirectory(TopicPartition(topic, partition), state, unique_id)
+
+
+def marked_directory(topic_partition: TopicPartition, state: DirectoryState, unique_id: str) -> str:
+    """Return the name of a partition directory that is not ``current``. Where it would be too long, the topic
+    is cut: without the partition number neither this loader nor Kafka's would know the directory again
+    (``LocalLog.logDirNameWithSuffixCappedLength``)."""
+    topic, rest = topic_partition.topic, f"-{topic_partition.partition}.{unique_id}-{state}"
+    while len(topic.encode("utf-8", "surrogateescape")) > _LONGEST_NAME - len(rest):
+        topic = topic[:-1]
+    return topic + rest
 
 
 def parse_segment_file(name: str) -> SegmentFile | None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import IsolationLevel
 from txnkafka.storage.log.log_slice import LogSlice
-from txnkafka.storage.log.transactions import transactions_of
+from txnkafka.storage.log.transactions import have_ended, listed_transactions, transactions_of
 
 if TYPE_CHECKING:
     from txnkafka.storage.formats.txn_index import AbortedTxn
@@ -134,8 +134,12 @@ def aborted_transactions(log: PartitionLog, number: int, offset: int, end_offset
     if number == len(log.segments) - 1 and (index := log.active.txn_index) is not None and not index.entries:
         return []  # the usual case
     found: list[AbortedTxn] = []
+    ended = False  # before the segment, the transactions of the range
     for segment in islice(log.segments, number, None):
-        index = segment.txn_index or transactions_of(log, segment)
+        index = segment.txn_index
+        if index is None:
+            ended = ended or have_ended(log, segment, end_offset)
+            index = (listed_transactions if ended else transactions_of)(log, segment)
         if not index.entries:
             continue
         entries, complete = index.collect(offset, end_offset)

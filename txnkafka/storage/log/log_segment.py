@@ -68,8 +68,9 @@ class LogSegment(SegmentWriter):
         self.rolling_timestamp = None  # the largest of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
         self.offset_index, self.time_index = OffsetIndex.owned(base_offset), TimeIndex.owned(base_offset)
-        # None until it is loaded: storage.log.transactions
-        self.txn_index = TxnIndexFile(base_offset)
+        self.txn_index = TxnIndexFile(base_offset)  # None until it is loaded: storage.log.transactions
+        self.listed_txns: TxnIndexFile | None = None  # instead: the file, not compared with the log
+        self.oldest_at_base: int | None = None  # where the oldest transaction open there began, once known
         self.has_unsynced_bytes = False
         self.unsynced_files: list[DataFile] = []  # the indexes among the files to sync
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")

@@ -5,6 +5,11 @@ The file has no checksum and no length, and Kafka creates none for a segment wit
 missing, empty or cut between two entries looks like the file of a segment with fewer aborts, and then Kafka
 shows aborted data. Here a file is trusted up to its last entry; the headers after the marker of that entry
 are scanned once, before the first answer, for an ABORT marker that is not in the file.
+
+A read needs the markers of the transactions with data in it, which may be in any later segment. Those that
+end behind the base of a segment were open there, and the producer snapshot at that offset lists them. So from
+the first base on at which none of them was open, files are not compared with the log. They are still read, as
+Kafka does: if Kafka finds no snapshots, it writes some that know no transactions.
 """
 
 from __future__ import annotations
@@ -17,7 +22,7 @@ from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_DELETE_HOR
 from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT
 from txnkafka.storage.formats.txn_index import parse_txn_index
 from txnkafka.storage.log.log_segment import OUT_OF_ORDER
-from txnkafka.storage.log.producer_history import load_producers, replay
+from txnkafka.storage.log.producer_history import load_newest, load_producers, replay
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
@@ -29,7 +34,9 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.producer_history import WithHistory
 
-__all__ = ["add_aborted", "check_transactions", "transactions_of"]
+__all__ = ["add_aborted", "check_transactions", "have_ended", "listed_transactions", "transactions_of"]
+
+_NONE_OPEN = (1 << 63) - 1
 
 
 def transactions_of(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
@@ -43,11 +50,54 @@ def transactions_of(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
     return segment.txn_index
 
 
+def have_ended(log: WithHistory, segment: LogSegment, offset: int) -> bool:
+    """Whether all transactions that began below ``offset`` had ended at the base of a segment, according to
+    the snapshot at that offset; False where there is no sound one."""
+    base = segment.base_offset
+    if offset > base:
+        return False
+    if segment.oldest_at_base is None:
+        table = ProducerTable()
+        known = [base] if log.snapshots.newest(base) == base else []
+        try:
+            if load_newest(table, log.snapshots, known, log.loaded_ms).offset is None:
+                return False
+        except OSError:  # whoever needs the snapshot for more than a short cut raises it
+            return False
+        first = table.first_undecided_offset
+        segment.oldest_at_base = _NONE_OPEN if first is None else first
+    return offset <= segment.oldest_at_base
+
+
+def listed_transactions(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
+    """Return the aborted transactions of a segment as its file has them, which may lack some; those of
+    ``transactions_of`` where the file is damaged. Raises CorruptRecordError and OSError."""
+    if segment.listed_txns is None:
+        entries, fault = _read_file(log, segment)
+        if fault:
+            return transactions_of(log, segment)
+        segment.listed_txns = TxnIndexFile(segment.base_offset, entries)
+    return segment.listed_txns
+
+
 def _from_file(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
-    path = segment.path("txnindex")
-    if not segment.files.exists("txnindex"):
-        return TxnIndexFile(segment.base_offset)
+    listed, segment.listed_txns = segment.listed_txns, None
+    if listed is not None:
+        return listed
+    entries, fault = _read_file(log, segment)
+    if not fault:
+        return TxnIndexFile(segment.base_offset, entries)
+    log.note(segment.path("txnindex"), "rebuilt from the log", f"it is damaged, {fault}")
+    index = TxnIndexFile(segment.base_offset)
+    index.replaces_file()
+    return index
+
+
+def _read_file(log: WithHistory, segment: LogSegment) -> tuple[list[AbortedTxn], str]:
+    """Return the entries of the file, none if there is no file, and the reason not to believe them."""
     entries: list[AbortedTxn] = []
+    if not segment.files.exists("txnindex"):
+        return entries, ""
     try:
         content = segment.files.read("txnindex", TXN_INDEX_LIMIT)
         entries, problems = parse_txn_index(content, segment.base_offset)
@@ -58,12 +108,7 @@ def _from_file(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
         fault = "an aborted transaction has no data"  # zeros look like such an entry
     if entries and entries[-1].last_offset >= log.log_end_offset:
         fault = "an aborted transaction ends behind the log"  # the next one could not follow it
-    if not fault:
-        return TxnIndexFile(segment.base_offset, entries)
-    log.note(path, "rebuilt from the log", f"it is damaged, {fault}")
-    index = TxnIndexFile(segment.base_offset)
-    index.replaces_file()
-    return index
+    return entries, fault
 
 
 def _behind(segment: LogSegment, index: TxnIndexFile) -> Iterator[BatchIndex]:

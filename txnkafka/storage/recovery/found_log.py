@@ -1,5 +1,4 @@
-"""The state of a log while recovery loads it: its segments, their states, the repairs, and the files to sync.
-"""
+"""The state of a log while recovery loads it: its segments, their states, and the repairs."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from txnkafka.storage.log.repair_step import RepairStep
 
 if TYPE_CHECKING:
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFile, DataFiles, DirectoryEntry
+    from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import TopicPartition
 
 __all__ = ["FoundLog", "SegmentState"]
@@ -58,7 +57,6 @@ class FoundLog:
         self.epochs = LeaderEpochs()
         self.log_end_offset = 0
         self.repairs: list[RepairStep] = []
-        self.unsynced_files: list[DataFile] = []
         self.has_unsynced_names = False
 
     @property

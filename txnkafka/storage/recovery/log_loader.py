@@ -14,6 +14,7 @@ Source: ``LogLoader``, ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.producer_table import ProducerTable
@@ -40,8 +41,10 @@ from txnkafka.storage.recovery.log_end import (
 from txnkafka.storage.recovery.sound_indexes import keep_sound_indexes
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from txnkafka.config import LogConfig
-    from txnkafka.env import DataFiles
+    from txnkafka.env import DataFile, DataFiles
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.log_resources import LogResources
     from txnkafka.storage.log.repair_step import RepairStep
@@ -202,44 +205,52 @@ def _make_missing(found: FoundLog, start: Start) -> None:
             keep_sound_indexes(found, segment)
         if segment is not found.active and found.states[segment] is not SegmentState.REBUILT:
             segment.unload()  # there may be any number of segments
+            segment.close()
 
 
 def _make_durable(found: FoundLog, start: Start) -> None:
-    """Sync the whole log before it is used. Files derived from the active segment are rebuilt after every
-    crash, and need not be synced."""
-    unsynced, active = found.unsynced_files, found.active
+    """Sync the whole log before it is used, the names after the contents. The files of a segment are synced
+    and closed before those of the next one are opened: a log may have more segments than this process
+    descriptors. Files derived from the active segment are rebuilt after every crash, and need not be
+    synced."""
+    active, was_synced = found.active, False
     if found.log_end_offset > (start.recovery_point or 0) and not start.clean_shutdown:
-        unsynced.append(active.file("log"))
-        found.has_unsynced_names = True
+        active.has_unsynced_bytes = found.has_unsynced_names = True
     for segment in found.segments:
-        if found.states[segment] is SegmentState.REBUILT:
-            segment.seal()
-            if segment is not active:
-                transactions_of(found, segment)
-                unsynced.append(segment.file("log"))
-        if segment is not active or found.repairs:
-            segment.save()
-            unsynced += segment.unsynced_files
-            segment.unsynced_files = []
+        unsynced = _write_derived(found, segment)
+        was_synced |= bool(unsynced)
+        _sync(found, [file.sync for file in unsynced])
+        segment.has_unsynced_bytes = False
         if segment is not active:
             segment.unload()
-    if found.repairs or unsynced:
+            segment.close()
+    if found.repairs or was_synced:
         found.snapshots.sync()
         found.has_unsynced_names = True
-    if active.has_unsynced_bytes:
-        unsynced.append(active.file("log"))
-    _sync(found)
+    if found.has_unsynced_names:
+        _sync(found, [partial(found.files.sync_directory, found.directory)])
 
 
-def _sync(found: FoundLog) -> None:
-    """Sync the files, then the names. Raises KafkaStorageError; after a failed sync the content of the disk
-    is unknown."""
+def _write_derived(found: FoundLog, segment: LogSegment) -> list[DataFile]:
+    """Write the derived files of a segment that are not on the disk, and return its files to sync."""
+    if found.states[segment] is SegmentState.REBUILT:
+        segment.seal()
+        if segment is not found.active:
+            transactions_of(found, segment)
+            segment.has_unsynced_bytes = True  # of the process before, which may not have synced them
+    if segment is not found.active or found.repairs:
+        segment.save()
+    derived, segment.unsynced_files = segment.unsynced_files, []
+    return [segment.file("log"), *derived] if segment.has_unsynced_bytes else derived
+
+
+def _sync(found: FoundLog, syncs: list[Callable[[], None]]) -> None:
+    """Sync files or names. Raises KafkaStorageError; after a failed sync the content of the disk is
+    unknown."""
     failed: OSError | None = None
     try:
-        for file in found.unsynced_files:
-            file.sync()
-        if found.has_unsynced_names:
-            found.files.sync_directory(found.directory)
+        for sync in syncs:
+            sync()
     except OSError as error:
         failed = error
     if failed is not None:
@@ -247,4 +258,3 @@ def _sync(found: FoundLog) -> None:
             f"{found.topic_partition} is not opened, {found.directory} failed: {failed}. Opening the data "
             "directory again recovers what was acknowledged"
         )
-    found.active.has_unsynced_bytes = False

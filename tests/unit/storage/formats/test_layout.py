@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats import file_name, parse_partition_directory, parse_segment_file
+from txnkafka.storage.formats.layout import DirectoryState, marked_directory
 
 UNIQUE_ID = "999de95e2db044d9a0269eb94915f903"
 ZEROS = "00000000000000000000"
@@ -35,6 +38,21 @@ def test_current_directory(name: str, topic: str, partition: int) -> None:
 def test_marked_directory(state: str) -> None:
     expected = (TopicPartition("my.topic", 3), state, UNIQUE_ID)
     assert parse_partition_directory(f"my.topic-3.{UNIQUE_ID}-{state}") == expected
+
+
+@pytest.mark.parametrize("state", ["delete", "stray"])
+@pytest.mark.parametrize("topic", ["t", "t" * 213, "t" * 214, "t" * 249, "\u00e9" * 124, "t\udcff"])
+def test_a_marked_directory_keeps_its_number(topic: str, state: DirectoryState) -> None:
+    """The topic is what is cut, as in Kafka: without the number, Kafka ends with a fatal error."""
+    name = marked_directory(TopicPartition(topic, 3), state, UNIQUE_ID)
+    found = parse_partition_directory(name)
+    assert found is not None
+    assert found[1:] == (state, UNIQUE_ID)
+    assert found.topic_partition.partition == 3
+    size = len(os.fsencode(name))
+    assert topic.startswith(found.topic_partition.topic)
+    assert size <= 255
+    assert found.topic_partition.topic == topic or size > 255 - 2  # no more is cut than has to be
 
 
 @pytest.mark.parametrize(
