@@ -132,7 +132,8 @@ def _rebuild(kind: type[LocatedError], reason: str, state: dict[str, object]) ->
 
 class CorruptRecordError(LocatedError):
     """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the position of its first byte in
-    ``file``."""
+    ``file``. Who reads on from ``offset`` after a repair misses no record; it is None where the file has
+    changed instead."""
 
     code = ErrorCode.CORRUPT_MESSAGE
     remedy = (
