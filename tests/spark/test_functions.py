@@ -251,6 +251,25 @@ def test_python_functions_take_columns_and_names(spark: SparkSession) -> None:
     assert frame.select(control_type("content"), control_type(frame.content)).first() == ("commit", "commit")
 
 
+@pytest.mark.parametrize("codec", [0, 4])
+def test_a_last_stable_offset_inside_of_a_batch(codec: int) -> None:
+    """DeleteRecords moves the log start into a batch, and with it the first offset of an open transaction."""
+    content = memoryview(
+        batch(0, 2, codec=codec, producer_id=1, producer_epoch=0)
+        + batch(2, 4, codec=codec, producer_id=2, producer_epoch=0)
+        + batch(6, 2, codec=codec, producer_id=3, producer_epoch=0)
+        + batch(1, 3, codec=codec, producer_id=4, producer_epoch=0)
+    )
+    found = RecordBatchesDecoder().records(content, end_offset=3)
+    rows = [(row["offset"], row["producerId"]) for array in found for row in array.to_pylist()]
+    assert rows == [(0, 1), (1, 1), (2, 2), (1, 4), (2, 4)]
+
+
+def test_a_last_stable_offset_inside_of_a_wrapper() -> None:
+    found = RecordBatchesDecoder().records(memoryview(LEGACY), end_offset=1)
+    assert [row["offset"] for array in found for row in array.to_pylist()] == [0]
+
+
 def test_a_header_key_value_and_sequence_that_begins_again() -> None:
     records = [PlainRecord(b"k", None, 5, [(b"h", None), (b"\xff", b"1")]), PlainRecord(None, b"", 6)]
     content = Batch(records=records, producer_id=9, producer_epoch=3, base_sequence=2**31 - 1).encode()
