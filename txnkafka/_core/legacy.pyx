@@ -140,7 +140,8 @@ def decode_legacy(
 
     Returns the number of the entry to continue with: less than ``stop`` when much was decompressed, or when a
     damaged entry comes next; raises CorruptRecordError when that is the first selected one. Its ``offset`` is
-    where reading can go on: ``start_offset``, or behind the selected batch before. With a list ``large``, a wrapper that decompresses to more than ``piece_bytes`` is checked and added to the list as
+    where reading can go on: ``start_offset``, or behind the selected batch before. With a list ``large``, a
+    wrapper that decompresses to more than ``piece_bytes`` is checked and added to the list as
     ``WrapperPieces``, whose records follow those in the columns, and the call ends after it.
     """
     cdef IndexHold _held = index.hold()

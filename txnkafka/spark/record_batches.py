@@ -138,8 +138,8 @@ def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
     """Return a function of (first record, count) that returns the batch number of each record of a range.
 
     In magic 2 the header has the number of records, which decoding has checked. Only the last batch of a
-    range may be cut at an end offset: offsets grow, and what begins behind it is not selected. Older formats do not have the
-    requested fields, so any batch of the range will do.
+    range may be cut at an end offset: offsets grow, and what begins behind it is not selected. Older formats
+    do not have the requested fields, so any batch of the range will do.
     """
     chosen = np.flatnonzero(np.frombuffer(selection, np.uint8))
     if len(chosen) and index.magic[int(chosen[0])] < MAGIC_2:

@@ -239,9 +239,8 @@ def test_wrappers_that_are_refused(name: str) -> None:
 
 def test_the_offset_of_a_damaged_wrapper_is_where_the_log_before_it_ends() -> None:
     """Its own is that of its last record: who goes on there after a repair would miss the others."""
-    wrappers = [
-        legacy_wrapper([legacy_entry(i, None, b"v") for i in range(5)], last, codec=LZ4) for last in (4, 9, 14)
-    ]
+    entries = [legacy_entry(i, None, b"v") for i in range(5)]
+    wrappers = [legacy_wrapper(entries, last, codec=LZ4) for last in (4, 9, 14)]
     log = wrappers[0] + wrappers[1][:-1] + b"\1" + wrappers[2][:-1] + b"\1"
     index = scan(log)
     for i, selection, start_offset, expected in (
