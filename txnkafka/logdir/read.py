@@ -30,7 +30,7 @@ def read_unit(
     unless the caller keeps a view of it.
 
     Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with
-    ``on_corrupt`` the error is passed to it and the batch left out. """
+    ``on_corrupt`` the error is passed to it and the batch left out."""
     handler = locating(unit, on_corrupt)
     try:
         for batches in unit_batches(segment, unit, on_corrupt):
