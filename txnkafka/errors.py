@@ -2,7 +2,8 @@
 
     KafkaError                      has a code of Kafka's error table (``txnkafka.error_codes``)
     ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; has the position
-    │   └── UnsupportedCompressionTypeError
+    │   ├── UnsupportedCompressionTypeError
+    │   └── FileChangedError        no damage: the file is not the one that was listed or planned
     ├── CorruptFileError            an index, snapshot or checkpoint is damaged; the log itself may be fine
     ├── OffsetOutOfRangeError       below the log start offset or after the log end
     ├── UnknownTopicOrPartitionError
@@ -29,6 +30,7 @@ __all__ = [
     "CorruptFileError",
     "CorruptRecordError",
     "DecodeError",
+    "FileChangedError",
     "FlushUnderWayError",
     "InvalidProducerEpochError",
     "InvalidRecordError",
@@ -132,13 +134,20 @@ def _rebuild(kind: type[LocatedError], reason: str, state: dict[str, object]) ->
 
 class CorruptRecordError(LocatedError):
     """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the position of its first byte in
-    ``file``."""
+    ``file``. Who reads on from ``offset`` after a repair misses no record."""
 
     code = ErrorCode.CORRUPT_MESSAGE
     remedy = (
         "Everything before it was delivered; on_corrupt='skip' reads on behind it, "
         "'txnkafka verify' lists all damage"
     )
+
+
+class FileChangedError(CorruptRecordError):
+    """A file of the log is not the one that was listed or planned: a broker has replaced, truncated or
+    deleted it meanwhile. That is no damage, so there is no ``offset``, and no batch to leave out."""
+
+    remedy = "Open the log directory again, and try again"
 
 
 class CorruptFileError(LocatedError):

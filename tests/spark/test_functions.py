@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,8 +20,8 @@ from tests.golden.damage import BATCH_OF_88, DAMAGED
 from tests.models.builder import Batch, PlainRecord, control_batch, legacy_wrapper
 from tests.models.builder import legacy_entry as entry
 from tests.spark.answers import Json, line
-from tests.unit.logdir.logs import batch, marker
-from txnkafka import TopicPartition
+from tests.unit.logdir.logs import batch, marker, write_log
+from txnkafka import LogDir, TopicPartition
 from txnkafka.spark import arrow_functions, register, table
 from txnkafka.spark.functions import (
     control_type,
@@ -191,21 +192,24 @@ def of_path(part: int) -> Column:
     return sf.regexp_extract("path", r".*/(.+)-(\d+)/\d+\.log$", part)
 
 
-@pytest.mark.parametrize("name", ["interleaved", "hanging", "compacted", "deleted", "tv1_open"])
-def test_committed_records_are_those_of_the_consumer(spark: SparkSession, name: str) -> None:
-    """From bytes, and what the table of transactions says of their partition."""
-    (case,) = (each for each in SOUND if each.name == name)
-    transactions = table(spark, "transactions", str(case.answered)).groupBy("topic", "partition").agg(
-        sf.expr(
-            "collect_list(struct(producerId, firstOffset, lastOffset)) filter (where outcome = 'aborted')"
-        ),
-        sf.expr("min(firstOffset) filter (where outcome = 'open')"),
-    ).toDF("topic", "partition", "aborted", "lso")  # fmt: skip
-    contents = files(spark, case.answered).select(
+# as in docs/spark.md
+HIDDEN = (
+    "collect_list(struct(producerId, firstOffset, lastOffset)) "
+    "filter (where outcome in ('aborted', 'undecided'))",
+    "min(firstOffset) filter (where outcome = 'open')",
+)
+
+
+def committed_from_bytes(spark: SparkSession, log_dir: str) -> dict[TopicPartition, list[Row]]:
+    """Return the records by partition: from bytes, and what the table of transactions says."""
+    transactions = table(spark, "transactions", log_dir).groupBy("topic", "partition").agg(
+        *map(sf.expr, HIDDEN)
+    ).toDF("topic", "partition", "hidden", "lso")  # fmt: skip
+    contents = files(spark, log_dir).select(
         "content", of_path(1).alias("topic"), of_path(2).cast("int").alias("partition")
     )
     decoded = contents.join(transactions, ["topic", "partition"], "left").select(
-        "topic", "partition", decode_committed_record_batches("content", "aborted", "lso").alias("records")
+        "topic", "partition", decode_committed_record_batches("content", "hidden", "lso").alias("records")
     )
     rows = decoded.selectExpr("topic", "partition", "explode(records) as record").selectExpr(
         "topic", "partition", "record.*", "unix_millis(record.timestamp) as ms"
@@ -213,6 +217,13 @@ def test_committed_records_are_those_of_the_consumer(spark: SparkSession, name: 
     found = defaultdict(list)
     for row in sorted(rows.collect(), key=lambda row: row.offset):
         found[TopicPartition(row.topic, row.partition)].append(row)
+    return found
+
+
+@pytest.mark.parametrize("name", ["interleaved", "hanging", "compacted", "deleted", "tv1_open"])
+def test_committed_records_are_those_of_the_consumer(spark: SparkSession, name: str) -> None:
+    (case,) = (each for each in SOUND if each.name == name)
+    found = committed_from_bytes(spark, str(case.answered))
     hidden = 0
     for partition in (each for each in case.partitions() if not each.topic.startswith("_")):
         start = case.facts(partition)["log_start_offset"]
@@ -220,6 +231,20 @@ def test_committed_records_are_those_of_the_consumer(spark: SparkSession, name: 
         assert got == case.expected_records(partition, "read_committed"), partition
         hidden += len(case.expected_records(partition, "read_uncommitted")) - len(got)
     assert hidden > 0
+
+
+def test_undecided_records_are_hidden_as_by_the_reader(spark: SparkSession, tmp_path: Path) -> None:
+    """A segment is missing, and with it an end of the transaction in front of it."""
+    begun = batch(0, transactional=True, producer_id=1, producer_epoch=0)
+    segments = {0: [begun, batch(2)], 10: [marker(10, "commit", 1), batch(11)]}
+    write_log(tmp_path, "t-0", segments)
+    view = LogDir(str(tmp_path)).partition("t", 0)
+    assert [each.outcome for each in view.transactions()] == ["undecided"]
+    wanted = [record.offset for record in view.records()]
+    (found,) = committed_from_bytes(spark, str(tmp_path)).values()
+    assert [row.offset for row in found] == wanted == [2, 3, 11, 12]
+    page = Path(__file__).parents[2] / "docs" / "spark.md"
+    assert all(each in page.read_text(encoding="utf-8") for each in HIDDEN)
 
 
 def test_committed_records_from_sql(spark: SparkSession) -> None:
@@ -249,6 +274,25 @@ def test_committed_records_from_sql(spark: SparkSession) -> None:
 def test_python_functions_take_columns_and_names(spark: SparkSession) -> None:
     frame = values(spark, marker(0, "commit", 1))
     assert frame.select(control_type("content"), control_type(frame.content)).first() == ("commit", "commit")
+
+
+@pytest.mark.parametrize("codec", [0, 4])
+def test_a_last_stable_offset_inside_of_a_batch(codec: int) -> None:
+    """DeleteRecords moves the log start into a batch, and with it the first offset of an open transaction."""
+    content = memoryview(
+        batch(0, 2, codec=codec, producer_id=1, producer_epoch=0)
+        + batch(2, 4, codec=codec, producer_id=2, producer_epoch=0)
+        + batch(6, 2, codec=codec, producer_id=3, producer_epoch=0)
+        + batch(1, 3, codec=codec, producer_id=4, producer_epoch=0)
+    )
+    found = RecordBatchesDecoder().records(content, end_offset=3)
+    rows = [(row["offset"], row["producerId"]) for array in found for row in array.to_pylist()]
+    assert rows == [(0, 1), (1, 1), (2, 2), (1, 4), (2, 4)]
+
+
+def test_a_last_stable_offset_inside_of_a_wrapper() -> None:
+    found = RecordBatchesDecoder().records(memoryview(LEGACY), end_offset=1)
+    assert [row["offset"] for array in found for row in array.to_pylist()] == [0]
 
 
 def test_a_header_key_value_and_sequence_that_begins_again() -> None:

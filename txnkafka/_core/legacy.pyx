@@ -139,8 +139,9 @@ def decode_legacy(
     [start_offset, end_offset) count, and none below those of the selected batch before ``start``.
 
     Returns the number of the entry to continue with: less than ``stop`` when much was decompressed, or when a
-    damaged entry comes next; raises CorruptRecordError when that is the first selected one. With a list
-    ``large``, a wrapper that decompresses to more than ``piece_bytes`` is checked and added to the list as
+    damaged entry comes next; raises CorruptRecordError when that is the first selected one. Its ``offset`` is
+    where reading can go on: ``start_offset``, or behind the selected batch before. With a list ``large``, a
+    wrapper that decompresses to more than ``piece_bytes`` is checked and added to the list as
     ``WrapperPieces``, whose records follow those in the columns, and the call ends after it.
     """
     cdef IndexHold _held = index.hold()
@@ -179,7 +180,8 @@ cdef Py_ssize_t decode_entries(Chunk* chunk, BatchIndex index, const uint8_t[::1
         except CorruptRecordError as error:
             if decoded:
                 return i
-            error.position, error.offset = index.entries[i].position, index.entries[i].base_offset
+            # not the entry's own offset: of a wrapper it is that of the last record
+            error.position, error.offset = index.entries[i].position, chunk.next_offset
             raise
         if pieces is not None:
             large.append(pieces)

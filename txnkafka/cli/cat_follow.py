@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.cli.cat_partition import COULD_NOT, FINDINGS, Printer
 from txnkafka.cli.read_options import where
-from txnkafka.errors import CorruptRecordError, DecodeError, KafkaError, LogDirError
+from txnkafka.errors import CorruptRecordError, DecodeError, FileChangedError, KafkaError, LogDirError
 from txnkafka.logdir import CannotResumeError, PartitionView, resumable_plan
 from txnkafka.shown import offset_range
 
@@ -43,10 +43,6 @@ class Followed:
     files: object = None
     unchanged: int = 0
     ended: bool = False
-
-
-class _ChangedError(Exception):
-    """A file changed while it was read."""
 
 
 class Follower:
@@ -102,7 +98,7 @@ class Follower:
                     followed.files, followed.unchanged = None, 0
                     self._print(view, followed)
                     followed.files = files
-        except _ChangedError:
+        except FileChangedError:
             pass  # the next round plans it again
         except KafkaError as error:
             self._fail(COULD_NOT, str(error))
@@ -117,7 +113,7 @@ class Follower:
     def _state(self, view: PartitionView) -> Followed:
         followed = self._followed.get(view.topic_partition)
         if followed is None and self._is_first_round:
-            followed = Followed(view.topic_id)
+            followed = self._followed[view.topic_partition] = Followed(view.topic_id)
             self._printer.say_where_it_ends(view)
         elif followed is None or followed.topic_id != view.topic_id:
             if followed is not None:
@@ -140,7 +136,7 @@ class Follower:
                     followed.next_offset = next_offset
         except CorruptRecordError as error:
             if error.offset is None:  # the file has changed: it is read again
-                raise _ChangedError(str(error)) from error
+                raise
             followed.ended = True
             self._fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
             return

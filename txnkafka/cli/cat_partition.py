@@ -13,7 +13,7 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.filter import filter_records
 from txnkafka.cli.read_options import notes, where
 from txnkafka.cli.record_text import Printing, RecordText
-from txnkafka.errors import CorruptRecordError, DecodeError, KafkaError
+from txnkafka.errors import CorruptRecordError, DecodeError, FileChangedError, KafkaError
 from txnkafka.logdir import ReadRequest, ReadUnit, read_unit
 from txnkafka.record.chunk import ChunkDecoder
 from txnkafka.record.filter import RecordFilter
@@ -58,6 +58,8 @@ class Printer:
         try:
             with closing(log_dir.partition(*topic_partition)) as view:
                 self._print(view)
+        except FileChangedError as error:
+            self.fail(COULD_NOT, str(error))
         except CorruptRecordError as error:
             self.fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
         except DecodeError as error:

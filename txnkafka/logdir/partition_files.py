@@ -47,8 +47,11 @@ def list_partition(file_system: FileSystem, path: str, only_base_offset: int | N
     logs = sorted(base_offset for base_offset, kind in current if kind == "log")
     if only_base_offset is not None:
         logs = [base_offset for base_offset in logs if base_offset == only_base_offset]
+    segments = [_segment(file_system, path, base_offset, current) for base_offset in logs]
+    for segment in segments[:-1]:
+        segment.final_size = segment.size
     return PartitionFiles(
-        [_segment(file_system, path, base_offset, current) for base_offset in logs],
+        segments,
         {
             offset: file_system.join(path, entry.name)
             for (offset, kind), entry in current.items()

@@ -9,7 +9,7 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import HiddenRanges, select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import FileSystem
-from txnkafka.errors import CorruptRecordError
+from txnkafka.errors import CorruptRecordError, FileChangedError
 from txnkafka.logdir.plan import BatchIdentity, DamagedBatch, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 from txnkafka.storage.formats.segment_reader import LogFileReader
@@ -30,7 +30,7 @@ def read_unit(
     unless the caller keeps a view of it.
 
     Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with
-    ``on_corrupt`` the error is passed to it and the batch left out. """
+    ``on_corrupt`` the error is passed to it and the batch left out."""
     handler = locating(unit, on_corrupt)
     try:
         for batches in unit_batches(segment, unit, on_corrupt):
@@ -72,15 +72,15 @@ def _locate(error: CorruptRecordError, unit: ReadUnit) -> None:
     error.locate(file=unit.path, topic=unit.topic, partition=unit.partition)
 
 
-def _changed(position: int, reason: str) -> CorruptRecordError:
+def _changed(position: int, reason: str) -> FileChangedError:
     reason = reason or "it has become shorter"
-    return CorruptRecordError(
+    return FileChangedError(
         f"the file is not what it was when the read was planned: {reason}", position=position
     )
 
 
 def _check_same(index: BatchIndex, i: int, planned: BatchIdentity | None) -> None:
-    """Raise CorruptRecordError if batch number ``i`` is not the one that was planned."""
+    """Raise FileChangedError if batch number ``i`` is not the one that was planned."""
     if planned is not None and planned != (index.base_offset[i], index.crc[i]):
         raise _changed(index.position[i], "it has other batches")
 

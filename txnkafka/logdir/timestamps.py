@@ -99,9 +99,8 @@ def _in_batch(
     selection = bytearray(len(headers.index))
     selection[i] = BOUNDED
     segment = headers.segment
-    batches = SelectedBatches(
-        segment.read, headers.index, selection, log_start_offset, settled=segment.guard
-    )
+    start_offset = max(log_start_offset, headers.end_before(i))
+    batches = SelectedBatches(segment.read, headers.index, selection, start_offset, settled=segment.guard)
     for columns in ChunkDecoder().chunks(batches):
         for record in records_of(columns):
             if record.timestamp >= timestamp:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from txnkafka.env import FileSystem, open_file_system
-from txnkafka.errors import CorruptRecordError
+from txnkafka.errors import CorruptRecordError, FileChangedError
 from txnkafka.logdir import ReadUnit, open_unit, read_unit
 from txnkafka.model import TopicPartition
 from txnkafka.record.arrow import to_arrow
@@ -96,6 +96,8 @@ def damage_fails_the_job() -> Iterator[None]:
     """Give errors of damaged batches a remedy for Spark users."""
     try:
         yield
+    except FileChangedError:
+        raise
     except CorruptRecordError as error:
         error.remedy = (
             "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "

@@ -57,8 +57,8 @@ class RecordBatchesDecoder:
     def records(
         self, content: memoryview, aborted: Iterable[HiddenRange] = (), end_offset: int = NO_END
     ) -> list[pa.StructArray]:
-        """Return the records of batches below ``end_offset`` as arrays of ``RECORD_TYPE``: all but control
-        records and those of ``aborted`` transactions.
+        """Return the records below ``end_offset`` as arrays of ``RECORD_TYPE``: all but control records and
+        those of ``aborted`` transactions.
 
         Raises CorruptRecordError with the position of the first fault, ValueError when the records do not fit
         into a row.
@@ -74,7 +74,7 @@ class RecordBatchesDecoder:
         found, size = [], 0
         for first, end in _stretches(index):
             selection = select(index, aborted, end_offset=end_offset, start=first, stop=end)
-            for records in self._chosen(content, index, selection):
+            for records in self._chosen(content, index, selection, end_offset):
                 found.append(records)
                 size += records.nbytes
                 if size > MAX_VALUE_BYTES:
@@ -87,14 +87,15 @@ class RecordBatchesDecoder:
         return found
 
     def _chosen(
-        self, content: memoryview, index: BatchIndex, selection: bytearray
+        self, content: memoryview, index: BatchIndex, selection: bytearray, end_offset: int
     ) -> Iterator[pa.StructArray]:
         def read(position: int, length: int) -> memoryview:
             return content[position : position + length]
 
         batch_of_record = _batch_of_record(index, selection)
         done = 0
-        for columns in self._decoder.chunks(SelectedBatches(read, index, selection)):
+        batches = SelectedBatches(read, index, selection, end_offset=end_offset)
+        for columns in self._decoder.chunks(batches):
             count = len(columns)
             yield _structs(columns, index, batch_of_record(done, count))
             done += count
@@ -136,8 +137,9 @@ def _stretches(index: BatchIndex) -> Iterator[tuple[int, int]]:
 def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
     """Return a function of (first record, count) that returns the batch number of each record of a range.
 
-    In magic 2 the header has the number of records, which decoding has checked. Older formats do not have the
-    requested fields, so any batch of the range will do.
+    In magic 2 the header has the number of records, which decoding has checked. Only the last batch of a
+    range may be cut at an end offset: offsets grow, and what begins behind it is not selected. Older formats
+    do not have the requested fields, so any batch of the range will do.
     """
     chosen = np.flatnonzero(np.frombuffer(selection, np.uint8))
     if len(chosen) and index.magic[int(chosen[0])] < MAGIC_2:

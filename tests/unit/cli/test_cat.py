@@ -11,7 +11,8 @@ import pytest
 
 from tests.unit.cli.conftest import FIRST_SEGMENT, TIME, Run
 from txnkafka.cli import cat as cat_module
-from txnkafka.logdir import LogDir
+from txnkafka.logdir import LogDir, partition
+from txnkafka.logdir.partition_files import list_partition
 
 PARTITION = ("--topic", "orders", "--partition", "0")
 HELD_BACK = (
@@ -222,6 +223,24 @@ def test_a_directory_that_vanishes(run: Run, log_dir: Path, monkeypatch: pytest.
     assert (
         answer.stderr == f"txnkafka: error: cannot list {log_dir / 'orders-0'}: No such file or directory\n"
     )
+
+
+def test_a_segment_that_is_replaced_meanwhile(
+    run: Run, log_dir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = log_dir / "orders-0" / FIRST_SEGMENT
+    (path.parent / f"{7:020}.log").write_bytes(b"")
+
+    def listed(*arguments: Any) -> Any:
+        found = list_partition(*arguments)
+        path.write_bytes(path.read_bytes()[:-1])
+        return found
+
+    monkeypatch.setattr(partition, "list_partition", listed)
+    answer = run("-q", "cat", log_dir, *PARTITION, "--on-corrupt", "skip")
+    assert (answer.status, answer.stdout) == (2, "")
+    assert "when its directory was listed: it became shorter" in answer.stderr
+    assert answer.stderr.endswith("try again\n")
 
 
 def test_a_malformed_checkpoint_is_a_warning(run: Run, log_dir: Path) -> None:

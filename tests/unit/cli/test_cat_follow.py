@@ -16,6 +16,7 @@ from tests.unit.cli.conftest import Run
 from tests.unit.logdir.logs import batch, marker
 from txnkafka import LogDirError, logdir
 from txnkafka.cli import cat_follow, cat_partition
+from txnkafka.logdir.partition_files import list_partition
 
 FORMAT = ("--format", r"%t-%p@%o=%s\n")
 Step = Callable[[Path], None]
@@ -121,6 +122,40 @@ def test_a_log_that_is_compacted_goes_on(followed: Callable[..., list[str]]) -> 
 
     steps = appends(batch(2)), compact, nothing, appends(batch(4))
     assert followed(*steps) == records(0, 1, 2, 3, 4, 5)
+
+
+@pytest.mark.parametrize(
+    ("listing", "base_offset", "printed"),
+    [(1, 0, [1, 4, 5, 6, 7, 8, 9]), (3, 4, [1, 2, 3, 4, 5, 8, 9])],
+)
+def test_a_segment_that_is_replaced_while_it_is_planned(
+    followed: Callable[..., list[str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listing: int,
+    base_offset: int,
+    printed: list[int],
+) -> None:
+    """By the cleaner, behind the listing of a round: the next round prints what is there then."""
+    calls = 0
+
+    def listed(*arguments: Any) -> Any:
+        nonlocal calls
+        found = list_partition(*arguments)
+        calls += 1
+        if calls == listing:
+            segment(tmp_path, base_offset).write_bytes(batch(base_offset))
+        return found
+
+    def roll(log_dir: Path) -> None:
+        appends(batch(6), to=4)(log_dir)
+        appends(batch(8), to=8)(log_dir)
+        (log_dir / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 8\n")
+
+    appends(batch(2))(tmp_path)
+    appends(batch(4), to=4)(tmp_path)
+    monkeypatch.setattr(logdir.partition, "list_partition", listed)
+    assert followed(roll, nothing, options=("--start-offset", 1)) == records(*printed)
 
 
 def test_half_a_batch_is_waited_for(followed: Callable[..., list[str]]) -> None:

@@ -237,6 +237,25 @@ def test_wrappers_that_are_refused(name: str) -> None:
     columns.reset()
 
 
+def test_the_offset_of_a_damaged_wrapper_is_where_the_log_before_it_ends() -> None:
+    """Its own is that of its last record: who goes on there after a repair would miss the others."""
+    entries = [legacy_entry(i, None, b"v") for i in range(5)]
+    wrappers = [legacy_wrapper(entries, last, codec=LZ4) for last in (4, 9, 14)]
+    log = wrappers[0] + wrappers[1][:-1] + b"\1" + wrappers[2][:-1] + b"\1"
+    index = scan(log)
+    for i, selection, start_offset, expected in (
+        (1, b"\1\1\1", 0, 5),
+        (1, b"\1\1\1", 7, 7),
+        (1, b"\0\1\1", 5, 5),  # where the one before it is of an earlier window
+        (2, b"\1\1\1", 0, 10),  # the one before it was left out
+    ):
+        with pytest.raises(CorruptRecordError) as caught:
+            decode_legacy(
+                log, index, selection, i, 3, RecordColumns(), Decompressor(), start_offset=start_offset
+            )
+        assert (caught.value.position, caught.value.offset) == (index[i].position, expected)
+
+
 @pytest.mark.parametrize(("codec", "magic"), [(ZSTD, 0), (ZSTD, 1), (5, 1), (7, 0)])
 def test_codecs_of_later_times(codec: int, magic: int) -> None:
     with pytest.raises(UnsupportedCompressionTypeError, match=f"codec {codec}"):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.models.builder import Batch, PlainRecord
+from tests.models.builder import Batch, PlainRecord, legacy_entry, legacy_wrapper
 from tests.unit.export.outputs import run_export, visible
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import KafkaError, LogDirError
@@ -107,6 +107,24 @@ def test_an_export_continues_after_a_repair(tmp_path: Path) -> None:
     report = run_export(log_dir, tmp_path / "out", file_bytes=1, incremental=True)
     assert report.is_sound
     assert offsets(tmp_path / "out") == list(range(8))
+
+
+@pytest.mark.parametrize("first", [0, 10])
+def test_an_export_continues_with_all_of_a_repaired_wrapper(tmp_path: Path, first: int) -> None:
+    """The header of a compressed set of magic 0 or 1 has the offset of its last record only."""
+    wrappers = [
+        legacy_wrapper([legacy_entry(i, b"k", b"v") for i in range(10)], last, codec=1) for last in (9, 19)
+    ]
+    damaged = wrappers.copy()
+    damaged[first // 10] = damaged[first // 10][:-1] + b"\1"
+    write_log(tmp_path / "data", "t-0", {0: [*damaged, batch(20)], 22: [batch(22)]})
+    report = run_export(tmp_path / "data", tmp_path / "out")
+    (stopped,) = report.stopped
+    assert f"offset {first})" in stopped
+    assert offsets(tmp_path / "out") == list(range(first))
+    write_log(tmp_path / "data", "t-0", {0: [*wrappers, batch(20)], 22: [batch(22)]})
+    assert run_export(tmp_path / "data", tmp_path / "out", incremental=True).is_sound
+    assert offsets(tmp_path / "out") == list(range(24))
 
 
 def test_what_was_staged_is_not_read_again(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.models.builder import legacy_entry, legacy_wrapper
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import LogDir, PartitionView, ReadRequest
@@ -103,6 +104,15 @@ def test_damage_in_the_search_for_a_start(tmp_path: Path) -> None:
     assert view.located(skipping) == ReadRequest(start_offset=2, on_corrupt=met.append)
     assert offsets(view, skipping) == [4, 5, 6, 7]
     assert [error.offset for error in met] == [2]  # once, by the reading
+
+
+def test_a_search_stops_where_the_log_before_a_damaged_wrapper_ends(tmp_path: Path) -> None:
+    """It begins there, and no earlier, where damage is left out."""
+    wrapper = legacy_wrapper([legacy_entry(i, b"k", b"v") for i in range(3)], 6, codec=1, timestamp=1004)
+    view = partition(tmp_path, {0: [batch(0), batch(2), wrapper[:-1] + b"\1"], 7: [batch(7)]})
+    with pytest.raises(CorruptRecordError) as caught:
+        view.offset_for_timestamp(TIME_OF_4)
+    assert caught.value.offset == 4
 
 
 BASE_OFFSET, LENGTH = 3, 8

@@ -327,7 +327,7 @@ def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_closed_segment_cut_between_two_batches(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, io: str, kept: int
 ) -> None:
-    """Before its first window is read, or between two windows: missing batches are damage, not compaction."""
+    """Before its first window is read, or between two windows: missing batches are an error."""
     log = Log(tmp_path, "none", io)
     end = sum(map(len, log.batches[:kept]))
     if kept:

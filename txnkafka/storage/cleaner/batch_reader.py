@@ -132,10 +132,14 @@ class BatchReader:
         index = window.index
         selection = bytearray(len(index))
         selection[number] = WHOLE
-        decode_legacy(
-            window.data, index, selection, number, number + 1, columns, self._decompressor,
-            position=window.position,
-        )  # fmt: skip
+        try:
+            decode_legacy(
+                window.data, index, selection, number, number + 1, columns, self._decompressor,
+                position=window.position,
+            )  # fmt: skip
+        except CorruptRecordError as error:
+            window.locate(error, number)
+            raise
         found: dict[str, Any] = {name: getattr(columns, name) for name in _COLUMNS}
         offsets = memoryview(columns.offsets)
         append_time = index.attributes[number] & ATTRIBUTE_LOG_APPEND_TIME and index.magic[number] == MAGIC_1

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.bounds import MAX_BATCH_BYTES, MAX_INDEXED_BATCHES
 from txnkafka.env import FileSystem, MappedBytes, ReadableFile
-from txnkafka.errors import CorruptRecordError, LogDirError
+from txnkafka.errors import CorruptRecordError, FileChangedError, LogDirError
 from txnkafka.record.batch_header import BATCH_LENGTH, LOG_OVERHEAD, MIN_FRAME
 from txnkafka.record.crc import first_invalid_crc
 
@@ -198,13 +198,15 @@ class LogFileReader:
 
 class SegmentReader(LogFileReader):
     """Reads the files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
-    ``snapshot``) to paths. ``follows_cleaned``: the cleaner has been through the log in front of it."""
+    ``snapshot``) to paths. ``follows_cleaned``: the cleaner has been through the log in front of it.
+    ``final_size`` is the size of a file to which nothing is appended any more; None: that is unknown."""
 
     def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
         super().__init__(file_system, files["log"], size)
         self.base_offset = base_offset
         self.files = files
         self.follows_cleaned = False
+        self.final_size: int | None = None
         self._index: BatchIndex | None = None
 
     def close(self) -> None:
@@ -215,11 +217,11 @@ class SegmentReader(LogFileReader):
     def indexes(self) -> Iterator[BatchIndex]:
         """Yield all batches of the segment, in one index that is kept until ``close``, or in several (see
         ``divided``) that are built again each time. Bytes of earlier reads must not be used between two of
-        them."""
+        them. Raises FileChangedError, and CorruptRecordError for a batch that is too large."""
         if self._index is not None:
             yield self._index
             return
-        parts = divided(index for _, _, index in self.windows())
+        parts = self._of_the_listed_file(0)
         part = next(parts)
         following = next(parts, None)
         if following is None:
@@ -235,7 +237,29 @@ class SegmentReader(LogFileReader):
         kept."""
         if position == 0:
             return self.indexes()
-        return divided(index for _, _, index in self.windows(position))
+        return self._of_the_listed_file(position)
+
+    def _of_the_listed_file(self, position: int) -> Iterator[BatchIndex]:
+        """Yield the batches from ``position`` on. Raises FileChangedError where the file is not the listed
+        one, since its bytes up to the listed size would look damaged: a broker that compacts its log renames
+        another file to the name, and a follower truncates the file."""
+        for index in divided(index for _, _, index in self.windows(position)):
+            change = "" if self._file is None else self._change(self._file.size(), index)
+            if change:
+                raise FileChangedError(
+                    f"the file is not what it was when its directory was listed: it became {change}",
+                    position=index.end_position,
+                    file=self.path,
+                )
+            yield index
+
+    def _change(self, size: int, index: BatchIndex) -> str:
+        """Return what the file of this size has become; nothing when it is the listed one or may have
+        grown, or when it changed behind this pass."""
+        if self.final_size is not None and size > self.final_size:
+            return "longer"
+        wanted = self.size if self.final_size is None else self.final_size
+        return "shorter" if size < wanted and index.stop != "end" else ""
 
     def scan(self) -> BatchIndex:
         """Return all batches of the segment in one index, however large that is."""
@@ -259,7 +283,7 @@ class SegmentReader(LogFileReader):
     def another(self) -> SegmentReader:
         """Return a reader of the same segment with its own buffer, for reading in two places at once."""
         found = SegmentReader(self.file_system, self.base_offset, self.files, self.size)
-        found.mapped, found._index = self.mapped, self._index
+        found.mapped, found.final_size, found._index = self.mapped, self.final_size, self._index
         return found
 
     def remember(self, end_position: int, index: BatchIndex | None) -> None:
