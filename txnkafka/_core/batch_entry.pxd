@@ -74,7 +74,7 @@ cdef struct BatchEntry:
     int16_t attributes
     int16_t control_type
     int8_t magic
-    int8_t crc_wrong            # of a control batch, or what may have been one; others are checked when decoded
+    int8_t crc_wrong            # of a control batch, or what may be one; others are checked when decoded
 
 
 cdef inline bint all_zero(const uint8_t* p, const uint8_t* end) noexcept nogil:

@@ -184,8 +184,8 @@ cdef class TransactionScan:
         transaction = self.current.pop(e.producer_id, None)
         if transaction is None:
             return 0
-        # The epoch does not help: behind a hole the next one is that of the marker with transaction version 2,
-        # and that of the next transaction, after InitProducerId, with version 1.
+        # The epoch does not help: the next one is that of the marker with transaction version 2, and that of
+        # the producer's next transaction, after InitProducerId, with version 1.
         if transaction.holes < self.holes:
             outcome = "undecided"
         else:

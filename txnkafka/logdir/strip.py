@@ -192,7 +192,7 @@ class _Drawing:
             if base > self.next_offset and count >= 0:  # else a wrapper, which has its last offset only
                 self._skip(base, self._gap)
             self._gap = State.COMPACTED
-            counts = self._counts[State.MARKER]
+            counts: list[int] | defaultdict[int, int] = self._counts[State.MARKER]
             if crc_wrong:
                 self._holes += 1
             elif not attributes & ATTRIBUTE_CONTROL:

@@ -103,8 +103,12 @@ def _flipped(content: bytes, position: int, mask: int) -> bytes:
 
 
 LOST_MARKERS = {
-    "checksum": (-1, 1), "control bit": (22, 0x20), "magic": (16, 2), "offset": (0, 0x40), "producer": (50, 2),
-}  # fmt: skip
+    "checksum": (-1, 1),
+    "control bit": (22, 0x20),
+    "magic": (16, 2),
+    "offset": (0, 0x40),
+    "producer": (50, 2),
+}
 
 
 @pytest.mark.parametrize("damage", LOST_MARKERS)

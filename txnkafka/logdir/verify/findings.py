@@ -39,7 +39,9 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "record-offset-outside-batch": ("error", f"{_RESTORE}; consumers return such offsets as they are"),
     "repeated-batch": ("warning", "nothing to do: consumers return the records once"),
     "torn-tail": ("warning", AFTER_A_KILL),
-    "undecided-transaction": ("error", "restore the missing or damaged segment, or read with read_uncommitted"),
+    "undecided-transaction": (
+        "error", "restore the missing or damaged segment, or read with read_uncommitted",
+    ),
     "unknown-magic": ("error", f"{_RESTORE}: no checksum covers a batch's magic byte"),
     "unreadable-file": ("error", "check permissions and the disk"),
     "zero-tail": ("warning", AFTER_A_KILL),
