@@ -19,7 +19,7 @@ from txnkafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, clean_dirtiest
-from txnkafka.storage.log.truncation import delete_old_segments, retention
+from txnkafka.storage.log.truncation import delete_old_segments, retention, timestamp_reading
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
@@ -144,14 +144,18 @@ class LogManager:
             raise failed
 
     def upkeep(self, log: PartitionLog, now_ms: int) -> Iterator[Work]:
-        """Expire idle producers of a log, and yield the work that deletes its old segments and removes files
-        deleted before. A host with a lock does this for one log after the other, and runs the work without
-        its lock. Raises KafkaStorageError and OSError."""
+        """Expire idle producers of a log, and yield the work that reads how old its segments are, deletes old
+        ones, and removes files deleted before. A host with a lock does this for one log after the other, and
+        runs the work without its lock. Raises KafkaStorageError and OSError."""
         if log.fenced is not None:
             return
         log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
         log.producers.evict(log.config.max_idle_producers)
         log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
+        if (reading := timestamp_reading(log, now_ms)) is not None:
+            yield reading
+            if log.fenced is not None:
+                return
         active, failed = log.active, None
         deletion: Work | None = None
         try:

@@ -238,8 +238,8 @@ def test_a_topic_that_is_created_while_the_last_one_is_deleted() -> None:
 
 
 def test_a_topic_that_is_created_while_directories_of_the_last_one_are_made() -> None:
-    """The disk was full when the last one was created. Its directories are made after all, while it is deleted
-    and another one of its name is created: what that acknowledges must not go with them."""
+    """The disk was full when the last one was created. Its directories are made after all, while it is
+    deleted and another one of its name is created: what that acknowledges must not go with them."""
     node = Node()
     broker = node.broker
     files = NoDirectory(node.files)
