@@ -9,7 +9,7 @@ Source: ``LogManager``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import (
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["LogManager", "flush_is_due"]
 
 _Work = TypeVar("_Work", bound="Work")
+_NEVER: Final = (1 << 63) - 1  # flush.ms by default
 
 
 class LogManager:
@@ -209,10 +210,13 @@ class LogManager:
 
 
 def flush_is_due(log: PartitionLog, now_ms: int) -> bool:
-    """Whether a flush is due by ``flush.messages`` or ``flush.ms``."""
-    age_ms = log.local.flushing.age_ms(now_ms)
-    records = log.log_end_offset - log.recovery_point
-    return age_ms is not None and (records >= log.config.flush_messages or age_ms >= log.config.flush_ms)
+    """Whether a flush is due by ``flush.messages`` or ``flush.ms``. What is from the future, because the
+    clock was put back, is due, too: it may be as old as any (Kafka waits until the clock is there again)."""
+    age_ms, config = log.local.flushing.age_ms(now_ms), log.config
+    if age_ms is None:
+        return False
+    is_old = age_ms >= config.flush_ms or (age_ms < 0 and config.flush_ms < _NEVER)
+    return is_old or log.log_end_offset - log.recovery_point >= config.flush_messages
 
 
 def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:
