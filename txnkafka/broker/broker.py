@@ -121,6 +121,7 @@ class Broker:
         self.topics.reconcile(now_ms)
         self.groups = Groups(self, now_ms)  # before: that writes markers into their log
         self.transactions = Transactions(self, now_ms)
+        self.image.forget_removed()
         self.durability.run_soon()
 
     # What is here

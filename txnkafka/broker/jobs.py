@@ -1,14 +1,15 @@
 """Work that waits for the disk, in the order in which it was asked for, one piece after the other, and
 background work, of which a piece is run when nothing else waits.
 
-The host takes the next piece under its lock, runs it without, and hands it back under the lock.
+The host takes the next piece under its lock, runs it without, and hands it back under the lock. Behind many
+jobs that had no work it gets a ``Pause`` as work, so that other requests are looked at before the next jobs.
 """
 
 from __future__ import annotations
 
 import logging
 from collections import deque
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.errors import KafkaError
 
@@ -18,9 +19,10 @@ if TYPE_CHECKING:
     from txnkafka.broker.failures import Failures, Owner
     from txnkafka.storage.work import Work
 
-__all__ = ["Job", "Jobs"]
+__all__ = ["MOST_AT_ONCE", "Job", "Jobs", "Pause"]
 
 LOG = logging.getLogger("txnkafka.broker")
+MOST_AT_ONCE: Final = 100  # jobs without work that are done in one call
 
 
 class Job(NamedTuple):
@@ -30,6 +32,16 @@ class Job(NamedTuple):
     begin: Callable[[], Work | None]
     on_done: Callable[[Exception | None], None]
     owner: Owner | None = None
+
+
+class Pause:
+    """Work without anything to do: what has come meanwhile goes first."""
+
+    def run(self) -> None:
+        """Nothing."""
+
+    def finish(self, error: Exception | None) -> None:
+        """Nothing depends on it."""
 
 
 class Jobs:
@@ -74,7 +86,7 @@ class Jobs:
         whose work cannot begin, is done here, with the error."""
         if self._running is not None:
             return None
-        while True:
+        for _ in range(MOST_AT_ONCE):
             is_background = not self._waiting
             job = self._waiting.popleft() if self._waiting else self._in_background()
             if job is None:
@@ -90,6 +102,9 @@ class Jobs:
             self._done(job, None)
             if is_background and not self._waiting:
                 return None
+        pause = Pause()
+        self._running = pause, Job(lambda: None, lambda _: None)
+        return pause
 
     def finish(self, work: Work, error: Exception | None) -> None:
         """The work was run, and raised ``error`` if it is not None. Raises ValueError for work that is not

@@ -9,7 +9,7 @@ Source: ``LogManager``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Final, Self, TypeVar
 
 from txnkafka.broker.flush import FlushTickets
 from txnkafka.errors import (
@@ -19,7 +19,7 @@ from txnkafka.errors import (
     UnknownTopicOrPartitionError,
 )
 from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, clean_dirtiest
-from txnkafka.storage.log.truncation import delete_old_segments, retention
+from txnkafka.storage.log.truncation import delete_old_segments, retention, timestamp_reading
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["LogManager", "flush_is_due"]
 
 _Work = TypeVar("_Work", bound="Work")
+_NEVER: Final = (1 << 63) - 1  # flush.ms by default
 
 
 class LogManager:
@@ -144,14 +145,18 @@ class LogManager:
             raise failed
 
     def upkeep(self, log: PartitionLog, now_ms: int) -> Iterator[Work]:
-        """Expire idle producers of a log, and yield the work that deletes its old segments and removes files
-        deleted before. A host with a lock does this for one log after the other, and runs the work without
-        its lock. Raises KafkaStorageError and OSError."""
+        """Expire idle producers of a log, and yield the work that reads how old its segments are, deletes old
+        ones, and removes files deleted before. A host with a lock does this for one log after the other, and
+        runs the work without its lock. Raises KafkaStorageError and OSError."""
         if log.fenced is not None:
             return
         log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
         log.producers.evict(log.config.max_idle_producers)
         log.verification.expire(now_ms, log.config.producer_id_expiration_ms)
+        if (reading := timestamp_reading(log, now_ms)) is not None:
+            yield reading
+            if log.fenced is not None:
+                return
         active, failed = log.active, None
         deletion: Work | None = None
         try:
@@ -205,10 +210,13 @@ class LogManager:
 
 
 def flush_is_due(log: PartitionLog, now_ms: int) -> bool:
-    """Whether a flush is due by ``flush.messages`` or ``flush.ms``."""
-    age_ms = log.local.flushing.age_ms(now_ms)
-    records = log.log_end_offset - log.recovery_point
-    return age_ms is not None and (records >= log.config.flush_messages or age_ms >= log.config.flush_ms)
+    """Whether a flush is due by ``flush.messages`` or ``flush.ms``. What is from the future, because the
+    clock was put back, is due, too: it may be as old as any (Kafka waits until the clock is there again)."""
+    age_ms, config = log.local.flushing.age_ms(now_ms), log.config
+    if age_ms is None:
+        return False
+    is_old = age_ms >= config.flush_ms or (age_ms < 0 and config.flush_ms < _NEVER)
+    return is_old or log.log_end_offset - log.recovery_point >= config.flush_messages
 
 
 def _deleted(partition: TopicPartition) -> UnknownTopicOrPartitionError:

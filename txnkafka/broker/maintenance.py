@@ -1,6 +1,7 @@
 """What a broker does by the clock: flushes that topics want, retention, removal of files, checkpoints.
 
-Everything that waits for the disk is a job, for one log after the other, so that requests come in between.
+Everything that waits for the disk is a job, for one log after the other, so that requests come in between,
+and so do the jobs that these ask for: the next log has its turn behind them.
 
 Source: ``LogManager.startupWithConfigOverrides``: the flush, retention and checkpoint tasks.
 """
@@ -15,6 +16,8 @@ from txnkafka.broker.log_manager import flush_is_due
 from txnkafka.errors import KafkaError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from txnkafka.broker.broker import Broker
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
@@ -24,7 +27,7 @@ __all__ = ["Maintenance"]
 LOG = logging.getLogger("txnkafka.broker")
 FLUSH_CHECK_MS: Final = 3_000  # how often flush.ms is looked at, and what was deleted
 INITIAL_DELAY_MS: Final = 30_000  # log.initial.task.delay.ms
-PIECES: Final = 2  # of work that the upkeep of a log has at most
+PIECES: Final = 3  # of work that the upkeep of a log has at most
 CHECKPOINT_MS: Final = 60_000  # log.flush.offset.checkpoint.interval.ms
 NEVER: Final = (1 << 63) - 1
 
@@ -53,8 +56,7 @@ class Maintenance:
             self._removals = {log: due for log, due in self._removals.items() if self._has(log)}
         if ticks >= self._next_upkeep_ms:
             self._next_upkeep_ms = ticks + broker.config.log_retention_check_interval_ms
-            for log in list(broker.logs.values()):
-                self._keep_up(log, now_ms)
+            self._keep_up(iter(list(broker.logs.values())), now_ms)
         if ticks >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = ticks + CHECKPOINT_MS
             broker.jobs.add(lambda: broker.data.checkpoints.work(broker.logs), _logged)
@@ -65,16 +67,24 @@ class Maintenance:
         partition = log.topic_partition
         return self._broker.logs.get(partition) is log and self._broker.serves(partition)
 
-    def _keep_up(self, log: PartitionLog, now_ms: int) -> None:
-        """One log: idle producers are forgotten, old segments deleted, deleted files removed. The files of a
-        partition that the registry does not have stay as they are: nobody has said how long to keep them."""
+    def _keep_up(self, logs: Iterator[PartitionLog], now_ms: int) -> None:
+        """The next log: idle producers are forgotten, old segments deleted, deleted files removed. The files
+        of a partition that the registry does not have stay as they are: nobody has said how long to keep
+        them."""
+        log = next(logs, None)
+        if log is None:
+            return
         pieces = self._broker.manager.upkeep(log, now_ms)
 
         def begin() -> Work | None:
             return next(pieces, None) if self._has(log) else None
 
-        for _ in range(PIECES):
-            self._broker.jobs.add(begin, _logged)
+        def done(error: Exception | None) -> None:
+            _logged(error)
+            self._keep_up(logs, now_ms)
+
+        for then in (*[_logged] * (PIECES - 1), done):
+            self._broker.jobs.add(begin, then)
 
     def _look_for_deleted(self, log: PartitionLog, now_ms: int, ticks: int) -> None:
         """Note when the next deleted files of a log are to be removed: in ticks, for the clock may be set."""

@@ -186,14 +186,15 @@ class _Batch:
         return has_joined(owner, self.partition, self.producer_id, self.producer_epoch)
 
     def append(self, guard: int) -> None:
-        """Append, unless that was done or the batch is refused."""
+        """Append, unless that was done or the batch is refused. The time is that of the append, not of the
+        request, which may have waited: LogAppendTime does not go back (``LogValidator``)."""
         if self.is_appended or self.is_decided:
             return
         self.is_appended = True
         log, state = self.log, self.state
         try:
             info = log.append(
-                self.records, now_ms=state.now_ms, leader_epoch=self.registered.leader_epoch,
+                self.records, now_ms=state.broker.now_ms, leader_epoch=self.registered.leader_epoch,
                 origin=AppendOrigin.CLIENT, guard=guard,
             )  # fmt: skip
         except KafkaError as error:

@@ -28,9 +28,11 @@ LOG = logging.getLogger("txnkafka.broker")
 
 
 def has_files(broker: Broker, partition: TopicPartition) -> bool:
-    """Whether there is a directory of the partition: open, refused, or one that is to be deleted."""
+    """Whether there is a directory of the partition: open, refused, one that is to be deleted, or one that
+    ``MissingLogs`` is making for a topic that was deleted meanwhile. The next topic of the name must not be
+    served with that: it is deleted, with all that was appended to it."""
     data = broker.data
-    return partition in data.logs or partition in data.retired or partition in data.refused
+    return any(partition in known for known in (data.logs, data.retired, data.refused, data.in_creation))
 
 
 def set_aside(

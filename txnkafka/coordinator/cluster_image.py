@@ -74,7 +74,8 @@ class ClusterImage:
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
         self.topic_names: dict[str, str] = {}  # by topic id
-        self.removed_topic_ids: dict[str, str] = {}  # with their names
+        self.removed_topic_ids: dict[str, str] = {}  # with their names, until ``forget_removed``
+        self._keeps_removed = True
         self.topic_changes = self.topic_creations = 0
         self.features: dict[str, int] = {}
         self.configs: dict[tuple[int, str], dict[str, str]] = {}
@@ -129,7 +130,14 @@ class ClusterImage:
         if name is not None:
             del self.topics[name]
             self.configs.pop((TOPIC_RESOURCE, name), None)
-            self.removed_topic_ids[value["topic_id"]] = name
+            if self._keeps_removed:
+                self.removed_topic_ids[value["topic_id"]] = name
+
+    def forget_removed(self) -> None:
+        """What the log says of removed topics was made use of, at a start: from now on none is kept, however
+        many are removed while the broker runs."""
+        self.removed_topic_ids.clear()
+        self._keeps_removed = False
 
     def _of_topic(self, value: dict[str, Any]) -> TopicImage:
         name = self.topic_names.get(value["topic_id"])

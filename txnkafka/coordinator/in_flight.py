@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
 from typing import Final
 
 from txnkafka.coordinator.txn_events import (
@@ -132,17 +133,36 @@ class InFlight:
 class ParkedRequests:
     """Requests that wait: ``queues``, which is for others to read, has them by transactional id, in the order
     of arrival. A queue stays, empty, while its last request is looked at again: what comes meanwhile waits
-    behind it."""
+    behind it.
+
+    A host asks for the earliest deadline behind each request, while a thousand producers may wait for their
+    markers: all queues must not be looked at for it. Of each id one deadline is noted, at or before that of
+    its first request, in a heap of which the beginning is looked at only.
+    """
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.queues: dict[str, deque[Request]] = {}
+        self._deadlines: list[tuple[int, str]] = []  # a heap
+        self._noted: dict[str, int] = {}  # an entry of an id that is another one is over
+
+    def _note(self, request: Request) -> None:
+        """A request is the first one of its id."""
+        transactional_id, until_ms = request.event.transactional_id, request.until_ms
+        if len(self.queues) == 1:  # no other id waits any more
+            self._deadlines.clear()
+            self._noted.clear()
+        if until_ms < self._noted.get(transactional_id, NEVER):
+            self._noted[transactional_id] = until_ms
+            heappush(self._deadlines, (until_ms, transactional_id))
 
     def add(self, request: Request) -> None:
         """Behind all others of the id; refused when there are too many."""
         queue = self.queues.setdefault(request.event.transactional_id, deque())
         if len(queue) < self._limit:
             queue.append(request)
+            if len(queue) == 1:
+                self._note(request)
         else:
             request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
 
@@ -152,6 +172,7 @@ class ParkedRequests:
             self.add(request)
             return
         self.queues.setdefault(request.event.transactional_id, deque()).appendleft(request)
+        self._note(request)
 
     def is_first(self, request: Request) -> bool:
         """Whether the request is the next one of its id."""
@@ -162,7 +183,10 @@ class ParkedRequests:
         """Remove and return the first request of the id; None when none is left."""
         queue = self.queues.get(transactional_id)
         if queue:
-            return queue.popleft()
+            request = queue.popleft()
+            if queue:
+                self._note(queue[0])
+            return request
         self.queues.pop(transactional_id, None)
         return None
 
@@ -171,7 +195,9 @@ class ParkedRequests:
         queue = self.queues.get(transactional_id, ())
         found = [request for request in queue if isinstance(request.event, EndTxn)]
         if found:
-            self.queues[transactional_id] = deque(request for request in queue if request not in found)
+            left = self.queues[transactional_id] = deque(each for each in queue if each not in found)
+            if left:
+                self._note(left[0])
         return found
 
     def drop(self, transactional_id: str) -> list[Request]:
@@ -181,7 +207,9 @@ class ParkedRequests:
     def take_old(self, now_ms: int) -> list[Request]:
         """Remove and return the requests whose time is over. An answer may bring the next request at once."""
         found: list[Request] = []
-        for transactional_id, queue in list(self.queues.items()):
+        while self.deadline() <= now_ms:
+            transactional_id = self._deadlines[0][1]
+            queue = self.queues[transactional_id]
             while queue and queue[0].until_ms <= now_ms:
                 found.append(queue.popleft())
             if not queue:
@@ -189,10 +217,19 @@ class ParkedRequests:
         return found
 
     def deadline(self) -> int:
-        """The earliest time at which a parked request must be refused; NEVER without one."""
-        if not self.queues:
-            return NEVER
-        return min(queue[0].until_ms if queue else 0 for queue in self.queues.values())
+        """The earliest time at which a parked request must be refused; NEVER without one. A queue that an
+        exception has left empty has the deadline of its last request."""
+        while self._deadlines:
+            until_ms, transactional_id = self._deadlines[0]
+            queue, is_noted = self.queues.get(transactional_id), self._noted.get(transactional_id) == until_ms
+            if is_noted and queue is not None and (not queue or queue[0].until_ms <= until_ms):
+                return until_ms
+            heappop(self._deadlines)
+            if is_noted:
+                del self._noted[transactional_id]
+                if queue:
+                    self._note(queue[0])
+        return NEVER
 
 
 def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:

@@ -89,7 +89,7 @@ class DataDirectory:
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
         self.repairs_of_directory: list[RepairStep] = []  # repairs of files outside of partitions
-        self._in_creation: dict[TopicPartition, str] = {}
+        self.in_creation: dict[TopicPartition, str] = {}  # the topic ids of a creation under way
         self._deletions: set[str] = set()
         self.broker_epoch = NO_EPOCH
         self._config, self._repair, self._only = config, repair, only
@@ -213,7 +213,7 @@ class DataDirectory:
             self.checkpoints.forget(partition)  # entries of a former partition with this name, after a crash
         stale = any(map(self.checkpoints.mentions, topic_ids))
         first = self.checkpoints.work(self.logs) if stale else None
-        self._in_creation = dict(topic_ids)
+        self.in_creation = dict(topic_ids)
         return Creation(
             self.files, self.path, wanted, first=first, on_finished=self._created, now_ms=now_ms,
             resources=self._resources,
@@ -232,8 +232,8 @@ class DataDirectory:
     def _created(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
         for partition, log in logs.items():
             log.update_config(self._config(partition.topic))  # it may have changed meanwhile
-            self.logs[partition], self.topic_ids[partition] = log, self._in_creation[partition]
-        self._in_creation = {}
+            self.logs[partition], self.topic_ids[partition] = log, self.in_creation[partition]
+        self.in_creation = {}
 
     def give_topic_id(self, partition: TopicPartition, topic_id: str) -> None:
         """Write the topic id of an open partition that has none, durably. Raises OSError."""
@@ -289,7 +289,7 @@ class DataDirectory:
         """Raise FlushUnderWayError while a creation or a write of checkpoints is not finished, which an
         immediate change would contradict."""
         self._owner.check()
-        if self._in_creation or self.checkpoints.is_under_way:
+        if self.in_creation or self.checkpoints.is_under_way:
             raise FlushUnderWayError(f"work in {self.path} is under way: finish it first")
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:

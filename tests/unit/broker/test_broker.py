@@ -93,6 +93,18 @@ def test_a_deletion_that_a_crash_interrupted_is_finished(is_created_again: bool)
     assert node.append(batch_of(b"b")).base_offset == 0
 
 
+def test_nothing_is_kept_of_topics_that_were_deleted() -> None:
+    """Neither while the broker runs nor after the next start, which looks for what was left of them."""
+    node = Node()
+    for _ in range(20):
+        assert node.create() == NONE
+        (deleted,) = node.call(node.broker.topics.delete, ["t"], [])
+        assert deleted.error == NONE
+    assert node.broker.image.removed_topic_ids == {}
+    node.restart()
+    assert node.broker.image.removed_topic_ids == {}
+
+
 def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
     node = Node()
     node.create("t")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from txnkafka.broker.failures import Failures
@@ -82,3 +84,19 @@ def test_a_background_that_has_to_wait_is_not_asked_for_ever() -> None:
     jobs.add_background(lambda: Job(waits, lambda _: None))  # type: ignore[arg-type]
     assert jobs.begin() is None
     assert len(asked) == 1
+
+
+def test_jobs_without_work_are_done_some_at_a_time() -> None:
+    """Each call is uninterrupted: requests come between two of them, and so does what they ask for first."""
+    jobs, order = Jobs(Failures()), list[int]()
+    for number in range(1_000):
+        jobs.add(lambda: None, partial(lambda number, _: order.append(number), number))
+    counts = list[int]()
+    while (work := jobs.begin()) is not None:
+        counts.append(len(order) - sum(counts))
+        work.run()
+        assert not jobs.has_next
+        jobs.finish(work, None)
+    assert max(counts, default=1_000) <= 100
+    assert order == list(range(1_000))
+    assert not len(jobs)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.unit.broker.gaps import end, flush, power_cut, produce
-from tests.unit.broker.node import Node, Producer
+from tests.unit.broker.node import NOW, Node, Producer, batch_of
 from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.broker.requests import ProduceRequest
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
@@ -237,3 +238,24 @@ def test_a_transaction_that_is_accepted_can_end(limit: int) -> None:
     assert producer.end(commit=False) == NONE
     node.wait(1_000)
     assert node.broker.transactions.describe("x").state == "CompleteAbort"
+
+
+def test_log_append_time_is_the_time_of_the_append() -> None:
+    """A batch waits for the markers of the transaction before, and is appended behind one that came later."""
+    node = Node(**ONE)
+    node.create("t", 2, message_timestamp_type="LogAppendTime")
+    producer = Producer(node)
+    assert producer.send(b"first", 1) == [NONE]
+    ended = end(node, producer)
+    flush(node)
+    (producer.identity,), producer.sequences = ended, {}
+    waits = produce(node, producer.batch(0, b"waits"))
+    node.now_ms += 2_000
+    came_later: list[Any] = []
+    request = ProduceRequest({PARTITION: batch_of(b"came later")})
+    node.broker.produce(request, lambda results: came_later.append(results[PARTITION]), now_ms=node.now_ms)
+    assert node.broker.logs[PARTITION].log_end_offset == 1
+    node.now_ms += 1_000
+    node.settle()
+    assert [each.error for each in (*came_later, *waits)] == [NONE, NONE]
+    assert [each.log_append_time - NOW for each in (*came_later, *waits)] == [2_000, 3_000]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -12,6 +13,8 @@ from tests.unit.broker.node import Node, batch_of
 from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.work import Work
 from txnkafka.testing.memory_files import MemoryFiles
 
 T0 = TopicPartition("t", 0)
@@ -19,9 +22,18 @@ HOUR_MS = 3_600_000
 
 
 class Files(MemoryFiles):
-    """Removal fails while it is told to."""
+    """Removal fails while it is told to. ``read_in_call`` counts the indexes that a call of the broker has
+    read while its host, and everybody else, waited."""
 
     fails = False
+    is_work = False
+    read_in_call = read_by_work = 0
+
+    def read(self, path: str, limit: int) -> bytes:
+        if path.endswith("index"):
+            self.read_by_work += self.is_work
+            self.read_in_call += not self.is_work
+        return super().read(path, limit)
 
     def remove(self, path: str) -> None:
         if self.fails and path.endswith(".deleted"):
@@ -37,6 +49,15 @@ def made(*, delay_ms: int = 1_000, **configs: Any) -> Node:
     for _ in range(5):
         assert node.append(batch_of(b"x" * 100)).error == ErrorCode.NONE
     return node
+
+
+def run(node: Node, work: Work) -> None:
+    """Work, as the thread of a host runs it."""
+    files: Any = node.files
+    files.is_work = True
+    work.run()
+    files.is_work = False
+    node.broker.finish_work(work, None, now_ms=node.now_ms)
 
 
 def deleted(node: Node) -> int:
@@ -132,3 +153,49 @@ def test_what_is_read_stays_until_it_is_released() -> None:
         assert deleted(node) == 0
         assert node.broker.logs[T0].log_start_offset == 4
         assert bytes(records.read()) == before
+
+
+def test_the_upkeep_of_many_logs_leaves_room_for_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One call of the broker looks after some, and what is asked for meanwhile comes before the rest."""
+    node = Node(log_retention_check_interval_ms=1_000)
+    assert node.create("t", 500) == ErrorCode.NONE
+    kept_up, counts, answers = list[PartitionLog](), list[int](), list[int]()
+    upkeep = node.broker.manager.upkeep
+
+    def counted(log: PartitionLog, now_ms: int) -> Iterator[Work]:
+        kept_up.append(log)
+        return upkeep(log, now_ms)
+
+    monkeypatch.setattr(node.broker.manager, "upkeep", counted)
+    node.now_ms += 1_000
+    node.broker.advance(node.now_ms)
+    while (work := node.broker.begin_work()) is not None:
+        counts.append(len(kept_up) - sum(counts))
+        if not answers:
+            node.broker.jobs.add(lambda: None, lambda _: answers.append(len(kept_up)))
+        node.broker.finish_work(work, None, now_ms=node.now_ms)
+    assert set(kept_up) == set(node.broker.logs.values())
+    assert len(kept_up) == 500
+    assert max(counts, default=500) < 100
+    assert answers[0] < 100
+
+
+def test_how_old_segments_are_is_read_while_requests_are_served() -> None:
+    """A broker that was just started knows it of none of its logs; then all of them are looked at."""
+    node = Node(Files(), log_retention_check_interval_ms=1_000)
+    settings = {"segment_bytes": "300", "retention_ms": "60000"}
+    assert node.create("t", 10, **settings) == ErrorCode.NONE
+    for partition in range(10):
+        for _ in range(4):
+            assert node.append(batch_of(b"x" * 100), partition).error == ErrorCode.NONE
+    node.restart()
+    files: Any = node.files
+    files.read_in_call = 0
+    for ms, starts in ((1_000, {0}), (30_000, {0}), (60_000, {3})):
+        node.now_ms += ms
+        node.broker.advance(node.now_ms)
+        while (work := node.broker.begin_work()) is not None:
+            run(node, work)
+        assert {log.log_start_offset for log in node.broker.logs.values()} == starts
+    assert files.read_in_call == 0
+    assert files.read_by_work == 10 * 3 * 2

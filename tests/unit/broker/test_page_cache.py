@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.broker.node import COMMITTED, NOW, Node, batch_of
 from tests.unit.storage.client import what_is_synced
 from txnkafka.broker.records_deletion import Deleted, delete_records
@@ -30,6 +32,34 @@ def test_the_page_cache_is_flushed_when_settings_want_it() -> None:
     assert not answers
     node.settle()
     assert (len(answers), log.recovery_point) == (1, 3)
+
+
+def waits_for_flush_ms(node: Node) -> int:
+    """How long a record is not on the disk."""
+    log, begin = node.broker.logs[T0], node.broker.ticks.now
+    while log.recovery_point < log.log_end_offset and node.broker.ticks.now < begin + 60_000:
+        node.wait(1_000)
+    return node.broker.ticks.now - begin
+
+
+@pytest.mark.parametrize("by_ms", [0, -3_600_000, 3_600_000])
+def test_flush_ms_is_not_put_off_by_a_clock_that_is_set(by_ms: int) -> None:
+    node = Node(durability="page_cache")
+    node.create(flush_ms="10000")
+    assert node.append(batch_of(b"a")).error == NONE
+    node.wait(4_000)
+    node.set_clock(by_ms)
+    assert waits_for_flush_ms(node) <= 9_000
+    assert node.append(batch_of(b"b")).error == NONE
+    assert 9_000 < waits_for_flush_ms(node) <= 13_000
+
+
+def test_nothing_is_flushed_by_its_age_where_no_topic_wants_it() -> None:
+    node = Node(durability="page_cache")
+    node.create()
+    assert node.append(batch_of(b"a")).error == NONE
+    node.set_clock(-3_600_000)
+    assert waits_for_flush_ms(node) == 60_000
 
 
 def test_a_consumer_of_the_page_cache_does_not_wait_for_a_flush() -> None:

@@ -16,6 +16,7 @@ from txnkafka.broker.requests import NewTopic, ProduceRequest
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.storage.partition_work import Creation
 from txnkafka.testing.memory_files import MemoryFiles
 
 NONE = ErrorCode.NONE
@@ -35,6 +36,19 @@ class NoRename:
         if target.endswith(self._suffix):
             raise OSError(errno.EIO, "the disk failed", source)
         self._files.rename(source, target)
+
+
+class NoDirectory:
+    """Files among which no directory can be made."""
+
+    def __init__(self, files: DataFiles) -> None:
+        self._files = files
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._files, name)
+
+    def make_directory(self, path: str) -> None:
+        raise OSError(errno.ENOSPC, "the disk is full", path)
 
 
 class SlowWork:
@@ -221,3 +235,45 @@ def test_a_topic_that_is_created_while_the_last_one_is_deleted() -> None:
     node.settle()
     assert [each[0].error for each in answers] == [NONE, NONE]
     assert node.values() == []
+
+
+def test_a_topic_that_is_created_while_directories_of_the_last_one_are_made() -> None:
+    """The disk was full when the last one was created. Its directories are made after all, while it is
+    deleted and another one of its name is created: what that acknowledges must not go with them."""
+    node = Node()
+    broker = node.broker
+    files = NoDirectory(node.files)
+    broker.data.files = files  # type: ignore[assignment]
+    assert node.create("t", 3) == ErrorCode.KAFKA_STORAGE_ERROR
+    broker.data.files = node.files
+    answers: list[Any] = []
+    for _ in range(2):  # a second after it was seen to have failed
+        broker.advance(node.now_ms)
+        node.now_ms += 1_000
+    late = broker.begin_work()
+    assert isinstance(late, Creation)
+    broker.topics.delete(["t"], [], answers.append, now_ms=node.now_ms)
+    flush(node)
+    broker.topics.create([NewTopic("t", 3)], answers.append, now_ms=node.now_ms)
+    flush(node)
+    acknowledged: list[bytes] = []
+
+    def send(value: bytes) -> None:
+        def reply(results: Any) -> None:
+            if results[TopicPartition("t", 2)].error == NONE:
+                acknowledged.append(value)
+
+        request = ProduceRequest({TopicPartition("t", 2): batch_of(value)})
+        broker.produce(request, reply, now_ms=node.now_ms)
+        flush(node)
+
+    work: Any = late
+    while work is not None:
+        work.run()
+        broker.finish_work(work, None, now_ms=node.now_ms)
+        send(b"%d" % len(acknowledged))
+        flush(node)
+        work = broker.begin_work()
+    assert [each[0].error for each in answers] == [NONE, NONE]
+    assert acknowledged
+    assert node.values(2) == acknowledged

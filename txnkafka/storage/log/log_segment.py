@@ -74,7 +74,7 @@ class LogSegment(SegmentWriter):
         self.has_unsynced_bytes = False
         self.unsynced_files: list[DataFile] = []  # the indexes among the files to sync
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
-        self._loaded = True
+        self.is_loaded = True
         self.bytes_since_entry = 0  # of the offset index
         self.was_preallocated = False
 
@@ -181,7 +181,7 @@ class LogSegment(SegmentWriter):
     def find(self, offset: int) -> BatchPosition | None:
         """Find the first batch that ends at or after ``offset``; None when there is none. An index whose
         entry points to no batch is rebuilt. Raises CorruptRecordError."""
-        if not self._loaded:
+        if not self.is_loaded:
             self.load()
         for _ in range(2):
             place, position = self._find(offset)
@@ -232,7 +232,7 @@ class LogSegment(SegmentWriter):
     def save(self) -> None:
         """Write all unsaved index entries to their files. Each file is added to ``unsynced_files`` before it
         is written, so that a save that fails half way leaves no file out of the next sync. Raises OSError."""
-        if self._loaded:
+        if self.is_loaded:
             for kind, index in zip(SPARSE, (self.offset_index, self.time_index), strict=True):
                 if not index.is_saved or not self.files.exists(kind):
                     self.unsynced_files.append(self.files.open_or_create(kind))
@@ -245,14 +245,14 @@ class LogSegment(SegmentWriter):
         """Load the indexes into memory; returns False if they were there. If a file is missing or
         inconsistent, both are rebuilt from the log. Raises CorruptRecordError and OSError; then the next call
         tries again."""
-        if self._loaded:
+        if self.is_loaded:
             return False
         known = self.max_timestamp, self.max_timestamp_offset
-        self._loaded = True
+        self.is_loaded = True
         try:
             self._load()
         except (OSError, KafkaError):
-            self._loaded = False
+            self.is_loaded = False
             self._empty_indexes()
             self.max_timestamp, self.max_timestamp_offset = known
             raise
@@ -288,8 +288,8 @@ class LogSegment(SegmentWriter):
 
     def unload(self) -> None:
         """Release the memory of the indexes, unless they have unsaved entries."""
-        if self._loaded and self.offset_index.is_saved and self.time_index.is_saved:
-            self._loaded = False
+        if self.is_loaded and self.offset_index.is_saved and self.time_index.is_saved:
+            self.is_loaded = False
             self._empty_indexes()
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
@@ -298,7 +298,7 @@ class LogSegment(SegmentWriter):
         self.size = size
         self.modified_ms = modified_ms
         self.txn_index = None
-        self._loaded = False
+        self.is_loaded = False
 
     def count_anew(self) -> None:
         """Reset the bytes counted since the last index entry, as Kafka does when it opens a segment."""
@@ -306,7 +306,7 @@ class LogSegment(SegmentWriter):
 
     def begin_again(self) -> None:
         """Empty the indexes before the log is read from its beginning; ``note_all`` rebuilds them."""
-        self._loaded = True
+        self.is_loaded = True
         self.forget_indexes()
 
     def _check_reach(self, batches: BatchIndex) -> None:

@@ -12,6 +12,7 @@ from txnkafka.errors import FlushUnderWayError, KafkaError, OffsetOutOfRangeErro
 from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.log.cut import Cut
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
+from txnkafka.storage.log.timestamp_reading import TimestampReading, is_unread
 
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
@@ -27,6 +28,7 @@ __all__ = [
     "delete_records",
     "end_below",
     "retention",
+    "timestamp_reading",
     "truncate_to",
     "whole_log",
 ]
@@ -127,6 +129,22 @@ def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
     return log.begin_deletion(cut_at_beginning(log, count), now_ms) if count else None
 
 
+def timestamp_reading(log: PartitionLog, now_ms: int) -> TimestampReading | None:
+    """Return the work that reads what ``retention`` has to know of the age of segments, so that it need not
+    wait for the disk; None when that is known."""
+    config, unread = log.config, []
+    if not config.delete or config.retention_ms < 0 or len(log.segments) == 1:
+        return None
+    for segment, _ in _deletable(log):
+        if is_unread(segment):
+            unread.append(segment)
+        elif not _is_too_old(segment, log, now_ms):
+            break
+    if not unread:
+        return None
+    return TimestampReading(log.files, log.directory, unread, now_ms - config.retention_ms)
+
+
 def _count_deletable(log: PartitionLog, now_ms: int) -> int:
     count = _count_below_log_start(log)
     if log.config.delete:
@@ -171,12 +189,16 @@ def _count_too_old(log: PartitionLog, now_ms: int) -> int:
         return 0
     count = 0
     for segment, _ in _deletable(log):
-        latest = segment.latest_timestamp()
-        youngest = segment.modified_ms if latest == NO_TIMESTAMP else latest
-        if now_ms - youngest <= log.config.retention_ms:
+        if not _is_too_old(segment, log, now_ms):
             break
         count += 1
     return count
+
+
+def _is_too_old(segment: LogSegment, log: PartitionLog, now_ms: int) -> bool:
+    latest = segment.latest_timestamp()
+    youngest = segment.modified_ms if latest == NO_TIMESTAMP else latest
+    return now_ms - youngest > log.config.retention_ms
 
 
 def cut_at_end(log: PartitionLog, offset: int) -> Cut:
