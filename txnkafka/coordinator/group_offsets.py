@@ -111,7 +111,7 @@ class GroupOffsets:
         return self._names.get(len(encoded).to_bytes(_LENGTH, "big") + encoded, ())
 
     def _is_pending(self, name: bytes) -> bool:
-        return any(name in pending for pending in self._offsets.pending.values())
+        return name in self._offsets.producers
 
     def _decoded(self, name: bytes) -> OffsetAndMetadata | None:
         record = self._offsets.committed.get(name)

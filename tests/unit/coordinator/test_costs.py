@@ -1,0 +1,72 @@
+"""What the group coordinator does for one request takes time in proportion to it, and not to what others have.
+
+Two sizes are compared, of which one is eight times the other.
+"""
+
+from __future__ import annotations
+
+import gc
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from txnkafka.coordinator.group_offsets import GroupOffsets
+from txnkafka.coordinator.log_event import LogEvent
+from txnkafka.model import TopicPartition
+from txnkafka.wire.records.group_log import (
+    OffsetAndMetadata,
+    encode_offset_commit_key,
+    encode_offset_commit_value,
+)
+
+SOME = 500
+MANY = 8 * SOME
+
+
+@pytest.fixture(autouse=True)
+def without_collections() -> Iterator[None]:
+    """One collection of all objects of the tests before takes longer than what is measured."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def seconds(call: Callable[[], object]) -> float:
+    """The best of five runs."""
+    spent = []
+    for _ in range(5):
+        begin = time.process_time()
+        call()
+        spent.append(time.process_time() - begin)
+    return min(spent)
+
+
+def pending_offsets(producers: int) -> GroupOffsets:
+    """Each producer is about to commit one offset."""
+    offsets = GroupOffsets()
+    for number in range(producers):
+        value = encode_offset_commit_value(OffsetAndMetadata("g", "t", number, 1, 0, "", 0, -1, None))
+        key = encode_offset_commit_key("g", "t", number)
+        offsets.replay(LogEvent(number, number, None, key, value))
+    return offsets
+
+
+@pytest.mark.parametrize("topic", ["t", "u"])
+def test_whether_an_offset_is_pending_costs_the_same_with_many_transactions(topic: str) -> None:
+    def fetches(producers: int) -> Callable[[], object]:
+        of = pending_offsets(producers)
+        wanted = [TopicPartition(topic, producers - 1 - number) for number in range(SOME)]
+        return lambda: [of.fetch("g", each, is_stable_wanted=True) for each in wanted]
+
+    few, many = seconds(fetches(SOME)), seconds(fetches(MANY))
+    assert many < 3 * few
+
+
+def test_a_tombstone_costs_the_same_with_many_transactions() -> None:
+    def tombstones(of: GroupOffsets) -> Callable[[], object]:
+        keys = [encode_offset_commit_key("g", "t", number) for number in range(SOME)]
+        return lambda: [of.replay(LogEvent(MANY, -1, None, key, None)) for key in keys]
+
+    few, many = (seconds(tombstones(pending_offsets(producers))) for producers in (SOME, MANY))
+    assert many < 3 * few
