@@ -1,7 +1,4 @@
-"""What the group coordinator does for one request takes time in proportion to it, and not to what others have.
-
-Two sizes are compared, of which one is eight times the other.
-"""
+"""What the group coordinator does for a request takes time for what it has, and not for what others have."""
 
 from __future__ import annotations
 
