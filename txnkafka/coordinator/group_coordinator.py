@@ -123,10 +123,10 @@ class GroupCoordinator:
         else:
             self._rebalance.forget(group)
 
-    def delete_partition(self, partition: TopicPartition, now_ms: int) -> None:
-        """A partition of a topic is deleted, and so are its offsets."""
+    def delete_partitions(self, topic: str, numbers: Iterable[int], now_ms: int) -> None:
+        """A topic is deleted, and so are the offsets of its partitions."""
         self.at(now_ms)
-        self._offsets.delete_partition(partition)
+        self._offsets.delete_partitions(topic, numbers)
 
     def delete_removed(self, removed: Mapping[str, str], there: Container[str], now_ms: int) -> None:
         """Delete the offsets of topics that were removed before a crash; see ``OffsetManager``."""

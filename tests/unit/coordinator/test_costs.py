@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.unit.coordinator.group_clients import Node
 from txnkafka.coordinator.group_offsets import GroupOffsets
+from txnkafka.coordinator.group_requests import Identity
 from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.group_log import (
@@ -67,3 +69,18 @@ def test_a_tombstone_costs_the_same_with_many_transactions() -> None:
 
     few, many = (seconds(tombstones(pending_offsets(producers))) for producers in (SOME, MANY))
     assert many < 3 * few
+
+
+@pytest.mark.parametrize("offsets_of_each", [1, 20])
+def test_a_deleted_topic_is_not_looked_for_partition_by_partition_in_each_group(offsets_of_each: int) -> None:
+    """Eight times as many partitions, and eight times as many groups."""
+
+    def deletion(partitions: int, groups: int) -> Callable[[], object]:
+        node = Node(waits=True)
+        for number in range(groups):
+            for other in range(offsets_of_each):
+                node.commit(1, Identity(f"g{number}"), topic=f"other{other}")
+        return lambda: node.coordinator.delete_partitions("t", range(partitions), node.now_ms)
+
+    few, many = seconds(deletion(SOME, 25)), seconds(deletion(MANY, 200))
+    assert many < 24 * few

@@ -248,27 +248,27 @@ def test_a_deleted_group_has_no_pending_offset_either() -> None:
     assert (errors, node.fetched()) == ([E.NONE], CommittedOffset())
 
 
-def test_the_offsets_of_a_deleted_partition_go_with_it() -> None:
+def test_the_offsets_of_a_deleted_topic_go_with_it() -> None:
     """Those of all groups, also what an open transaction is about to commit."""
     node = Node()
     for topic in ("t", "u"):
         node.commit(1, topic=topic)
     node.commit(5, producer=FIRST)
-    node.coordinator.delete_partition(TopicPartition("t", 0), node.now_ms)
-    node.coordinator.delete_partition(TopicPartition("nobody's", 0), node.now_ms)
+    node.coordinator.delete_partitions("t", range(3), node.now_ms)
+    node.coordinator.delete_partitions("nobody's", [0], node.now_ms)
     node.end(FIRST, committed=True)
     for _ in range(2):
         assert [node.fetched(topic=topic).offset for topic in ("t", "u")] == [-1, 1]
         node.start()
 
 
-def test_a_deleted_partition_costs_one_batch_for_all_groups() -> None:
+def test_a_deleted_topic_costs_one_batch_for_all_groups() -> None:
     node = Node(waits=True)
     for number in range(100):
         node.commit(1, Identity(f"g{number}"))
         node.commit(1, Identity(f"g{number}é"), topic="u")
     node.flush()
-    node.coordinator.delete_partition(TopicPartition("t", 0), node.now_ms)
+    node.coordinator.delete_partitions("t", range(3), node.now_ms)
     assert node.waiting == 1
     node.waits = False
     assert {node.fetched(group=f"g{number}").offset for number in range(100)} == {-1}
