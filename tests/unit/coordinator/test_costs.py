@@ -8,10 +8,15 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from tests.unit.coordinator.consumer_clients import topic_id
 from tests.unit.coordinator.group_clients import Node
+from txnkafka.coordinator.assignor import GroupSpec, MemberSpec
+from txnkafka.coordinator.consumer_member import ConsumerMember
 from txnkafka.coordinator.group_offsets import GroupOffsets
 from txnkafka.coordinator.group_requests import Identity
+from txnkafka.coordinator.heterogeneous_assignor import assign_heterogeneous
 from txnkafka.coordinator.log_event import LogEvent
+from txnkafka.coordinator.member_reconciliation import Reconciliation
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.group_log import (
     OffsetAndMetadata,
@@ -83,4 +88,35 @@ def test_a_deleted_topic_is_not_looked_for_partition_by_partition_in_each_group(
         return lambda: node.coordinator.delete_partitions("t", range(partitions), node.now_ms)
 
     few, many = seconds(deletion(SOME, 25)), seconds(deletion(MANY, 200))
+    assert many < 24 * few
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_a_step_of_a_member_takes_time_for_each_partition(others: int) -> None:
+    """And not for each pair of what it has and what it is to have."""
+
+    def step(partitions: int) -> Callable[[], object]:
+        topic = topic_id(1)
+        member = ConsumerMember("m", epoch=1, assigned={topic: dict.fromkeys(range(partitions), 1)})
+        target = {topic: tuple(range(others, partitions + others))}
+        reconciliation = Reconciliation(2, target, {topic}, None, lambda topic, number: -1, False)
+        return lambda: reconciliation.of(member)
+
+    few, many = seconds(step(SOME)), seconds(step(MANY))
+    assert many < 24 * few
+
+
+def test_an_assignment_takes_time_for_each_topic_of_a_member() -> None:
+    """And not for each pair of its topics."""
+
+    def assignment(count: int) -> Callable[[], object]:
+        topics = tuple(topic_id(number) for number in range(count))
+        members = {
+            "a": MemberSpec(topics, dict.fromkeys(topics, (0,))),
+            "b": MemberSpec(topics[1:], {}),
+        }
+        group = GroupSpec(members, dict.fromkeys(topics, 1), is_homogeneous=False)
+        return lambda: assign_heterogeneous(group)
+
+    few, many = seconds(assignment(SOME)), seconds(assignment(MANY))
     assert many < 24 * few
