@@ -281,9 +281,12 @@ class GroupCoordinator:
     # Groups
 
     def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
-        """Delete a group without members, and its offsets."""
+        """Delete a group without members, and its offsets. One that is not there may have been deleted just
+        now: that is said when it is durable, as in Kafka."""
         group = self.partitions.find(group_id, may_be_empty=True)
-        if isinstance(group, ErrorCode):
+        if group == E.GROUP_ID_NOT_FOUND:
+            self._log.when_durable(group_id, lambda error: reply(append_error(error) or group))
+        elif isinstance(group, ErrorCode):
             reply(group)
         elif not _is_empty(group):
             reply(E.NON_EMPTY_GROUP)

@@ -136,8 +136,12 @@ class OffsetManager:
         partitions: Sequence[TopicPartition],
         reply: Callable[[ErrorCode, Errors], None],
     ) -> None:
-        """Delete committed offsets, but for those of topics that a member is subscribed to (KIP-496)."""
+        """Delete committed offsets, but for those of topics that a member is subscribed to (KIP-496). What is
+        not there any more is said when that is durable."""
         group, here = self._partitions.find(group_id), self._partitions.of(group_id)
+        if group == E.GROUP_ID_NOT_FOUND:
+            self._log.when_durable(group_id, lambda error: reply(append_error(error) or group, {}))
+            return
         if isinstance(group, ErrorCode) or isinstance(here, ErrorCode):
             reply(group if isinstance(group, ErrorCode) else E.NOT_COORDINATOR, {})
             return
@@ -152,12 +156,14 @@ class OffsetManager:
         there = set(here.offsets.keys(group_id))
         keys = [encode_offset_commit_key(group_id, *each) for each, error in errors.items() if not error]
         records = [(key, None) for key in keys if key in there]
-        if not records:
-            reply(E.NONE, errors)
-            return
-        self._log.append_offsets(
-            group_id, records, lambda error: reply(append_error(error), {} if error else errors)
-        )
+
+        def durable(error: ErrorCode) -> None:
+            reply(append_error(error), {} if error else errors)
+
+        if records:
+            self._log.append_offsets(group_id, records, durable)
+        else:
+            self._log.when_durable(group_id, durable)
 
     def delete_partitions(self, topic: str, numbers: Iterable[int]) -> None:
         """A topic is deleted: write tombstones for the offsets of its partitions, also for those that an open
