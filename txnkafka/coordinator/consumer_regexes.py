@@ -46,7 +46,7 @@ class RegexChange(enum.Enum):
 @dataclass
 class ConsumerRegexes:
     """The time, the timers and the settings are those of ``clock``. What is to be matched of each group is
-    ``_pending``; one timer is for all of them."""
+    ``_pending``; one timer, set behind each piece, is for all of them."""
 
     clock: ClassicRebalance
     log: GroupLog
@@ -100,15 +100,18 @@ class ConsumerRegexes:
         group = self.log.group(group_id)
         if isinstance(group, ConsumerGroup):
             self._pending[group_id] = group, self._pieces(group, regexes)
-            self.clock.later(_TIMER, 0, self._go_on)
+            if not self.clock.timers.is_set(_TIMER):
+                self._go_on()
 
     def _is_pending(self, group: ConsumerGroup) -> bool:
         there = self._pending.get(group.group_id)
         return there is not None and there[0] is group
 
     def _go_on(self) -> None:
-        """Match for some steps, or to the end of one group. The others come behind other work, so that it
-        waits for no more than this, however many patterns are pending."""
+        """Match for some steps, or to the end of one group. What is left, and what is pending soon, comes
+        behind other work, so that it waits for no more than this, however many patterns there are."""
+        if not self._pending:
+            return
         group_id = next(iter(self._pending))
         group, pieces = self._pending.pop(group_id)
         steps = 0
@@ -119,8 +122,7 @@ class ConsumerRegexes:
                     self._pending[group_id] = group, pieces
                     break
         finally:
-            if self._pending:
-                self.clock.later(_TIMER, 0, self._go_on)
+            self.clock.later(_TIMER, 0, self._go_on)
 
     def _pieces(self, group: ConsumerGroup, regexes: Iterable[str]) -> Iterator[int]:
         """Match the patterns that somebody is still subscribed to, and write what they match; yields the
