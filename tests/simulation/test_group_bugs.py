@@ -75,7 +75,7 @@ def of_any_instance(refusal: Any) -> Callable[..., Any]:
 
 def applied_at_abort(self: Offsets, producer_id: int, committed: bool) -> None:
     """Every transaction ends as if it were committed."""
-    for name, pending in self.pending.pop(producer_id, {}).items():
+    for name, pending in self._taken(producer_id).items():
         self.committed[name] = pending
 
 

@@ -166,11 +166,6 @@ class Broker:
         self.transactions.on_created()
         self.groups.on_created()
 
-    def leave_partition(self, partition: TopicPartition, now_ms: int) -> None:
-        """A partition is not in the registry any more."""
-        self.transactions.on_deleted(partition, now_ms)
-        self.groups.on_deleted(partition)
-
     # Requests
 
     def produce(

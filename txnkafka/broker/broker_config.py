@@ -15,10 +15,20 @@ from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, refusal
 from txnkafka.broker.group_settings import check_groups
 from txnkafka.config import LogConfig
 
-__all__ = ["LEAST_SEGMENT", "NOT_OF_TOPICS", "BrokerConfig", "check_topic", "is_topic_config"]
+__all__ = [
+    "LEAST_SEGMENT",
+    "MOST_PARTITIONS",
+    "NOT_OF_TOPICS",
+    "BrokerConfig",
+    "check_topic",
+    "is_topic_config",
+]
 
 LOG = logging.getLogger("txnkafka.broker")
 
+MOST_PARTITIONS: Final = 10_000
+"""That are created at once (``ReplicationControlManager.MAX_PARTITIONS_PER_BATCH``), by a request or for a
+coordinator."""
 _INT32_MAX, _INT64_MAX = 2**31 - 1, 2**63 - 1
 
 
@@ -32,15 +42,15 @@ class BrokerConfig:
     the settings of topics that do not set them, by Kafka's names of topic configs; ``given`` is what the
     settings were made of, by the names of the broker.
 
-    Raises ValueError for a value that Kafka would refuse.
+    Raises ValueError for a value that Kafka would refuse, or with which a coordinator would have no topic.
     """
 
     num_partitions: int = _number(1, 1)
     auto_create_topics_enable: bool = True
     delete_topic_enable: bool = True
-    transaction_state_log_num_partitions: int = _number(50, 1)
+    transaction_state_log_num_partitions: int = _number(50, 1, MOST_PARTITIONS)
     transaction_state_log_segment_bytes: int = _number(104_857_600, 1)
-    offsets_topic_num_partitions: int = _number(50, 1)
+    offsets_topic_num_partitions: int = _number(50, 1, MOST_PARTITIONS)
     offsets_topic_segment_bytes: int = _number(104_857_600, 1)
     offset_metadata_max_bytes: int = _number(4_096, 0)
     offsets_retention_minutes: int = _number(10_080, 1)

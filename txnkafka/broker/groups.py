@@ -45,7 +45,7 @@ from txnkafka.storage.log.log_records import parts_of_log
 from txnkafka.storage.log.verification import NO_GUARD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Sequence
 
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.cluster_image import ClusterImage
@@ -97,12 +97,13 @@ class Groups:
         """``__consumer_offsets`` is there, or partitions of it whose directories could not be created."""
         self._load(self._broker.now_ms)
 
-    def on_deleted(self, partition: TopicPartition) -> None:
-        """A partition is not in the registry any more."""
-        if partition.topic == CONSUMER_OFFSETS_TOPIC:
-            self.coordinator.resign(partition.partition)
+    def on_deleted(self, topic: str, numbers: Collection[int]) -> None:
+        """A topic is not in the registry any more, nor are its partitions."""
+        if topic == CONSUMER_OFFSETS_TOPIC:
+            for number in numbers:
+                self.coordinator.resign(number)
         else:
-            self.coordinator.delete_partition(partition, self._broker.now_ms)
+            self.coordinator.delete_partitions(topic, numbers, self._broker.now_ms)
 
     def stop(self) -> None:
         """Coordinate no group any more: what waits is answered NOT_COORDINATOR, and members look for the next

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka.broker.broker_config import MOST_PARTITIONS
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS
 from txnkafka.broker.registry_change import register
 from txnkafka.broker.strays import set_aside
-from txnkafka.broker.topics import MOST_PARTITIONS
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition

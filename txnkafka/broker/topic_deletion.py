@@ -78,6 +78,7 @@ def _delete(broker: Broker, topic: TopicImage, done: Callable[[DeletedTopic], No
         if error == ErrorCode.NONE:
             for number in topic.partitions:
                 _remove(broker, TopicPartition(topic.name, number), now_ms)
+            broker.groups.on_deleted(topic.name, topic.partitions)
         done(deleted._replace(error=error, message=message))
 
     broker.now_ms = now_ms
@@ -87,7 +88,7 @@ def _delete(broker: Broker, topic: TopicImage, done: Callable[[DeletedTopic], No
 def _remove(broker: Broker, partition: TopicPartition, now_ms: int) -> None:
     """Take a partition out of service, and delete its files when their turn comes."""
     broker.fetches.on_progress([partition])
-    broker.leave_partition(partition, now_ms)
+    broker.transactions.on_deleted(partition, now_ms)
     broker.data.retire(partition)  # at once: the next topic of this name must not get its records
     broker.jobs.add(
         lambda: broker.manager.deletion(partition) if has_files(broker, partition) else None,

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from txnkafka.broker.broker_config import check_topic
+from txnkafka.broker.broker_config import MOST_PARTITIONS, check_topic
 from txnkafka.broker.colliding_names import CollidingNames
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS, topic_by_default
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Topics"]
 
 LOG = logging.getLogger("txnkafka.broker")
-MOST_PARTITIONS: Final = 10_000  # of one request (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)
 _METADATA_TOPIC = "__cluster_metadata"
 
 

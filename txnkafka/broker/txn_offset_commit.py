@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.coordinator.group_requests import Identity, Offsets
+    from txnkafka.coordinator.group_requests import Identity, Offsets, OffsetToCommit
     from txnkafka.model import ProducerIdAndEpoch
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -118,12 +118,26 @@ class TxnOffsetCommit:
             except KafkaError as error:
                 self._durable(dict.fromkeys(self.offsets, self._code(error)))
                 return
+        there = {each: offset for each, offset in self.offsets.items() if self._is_there(each, offset)}
+        if not there:
+            self._durable({})
+            return
         self.broker.groups.coordinator.commit(
-            self.identity, self.offsets, self._durable, self.broker.now_ms, producer=self.producer
+            self.identity, there, self._durable, self.broker.now_ms, producer=self.producer
         )
 
+    def _is_there(self, partition: TopicPartition, offset: OffsetToCommit) -> bool:
+        """Whether an offset is one of a topic that is still there. The topic may have been deleted while the
+        coordinator had to wait; behind the tombstones of its offsets nothing would remove this one, and a new
+        topic of the name would have it."""
+        if offset.topic_id is None:
+            return True
+        topic = self.broker.image.topics.get(partition.topic)
+        return topic is not None and topic.topic_id == offset.topic_id
+
     def _durable(self, errors: dict[TopicPartition, ErrorCode]) -> None:
-        self.appended = errors
+        gone = dict.fromkeys(self.offsets, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        self.appended = {**gone, **errors}
         self._answer()
 
     def _answered(self, answer: Answer) -> None:

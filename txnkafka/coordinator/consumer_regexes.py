@@ -2,7 +2,8 @@
 
 A new pattern is compiled with the heartbeat that brings it, and matched against all topics behind it, with
 the other patterns of the group; what they matched is in the log. They are matched again when topics were
-created, at most once in ten seconds, and when that is long ago.
+created, at most once in ten seconds, and when that is long ago. Kafka has a thread for that; here the
+patterns of all groups are matched in pieces, one group after the other.
 
 Source: GroupMetadataManager.maybeUpdateRegularExpressions and handleRegularExpressionsResult,
 TopicRegexResolver (KIP-848).
@@ -11,13 +12,12 @@ TopicRegexResolver (KIP-848).
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from txnkafka.coordinator import consumer_records
 from txnkafka.coordinator.classic_rebalance import ClassicRebalance
-from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.consumer_group import ConsumerGroup
 from txnkafka.coordinator.consumer_records import Record
 from txnkafka.coordinator.group_error import GroupError
@@ -31,6 +31,8 @@ from txnkafka.error_codes import ErrorCode
 __all__ = ["ConsumerRegexes", "RegexChange"]
 
 LEAST_INTERVAL_MS: Final = 10_000
+MOST_STEPS_AT_ONCE: Final = 10_000  # a few milliseconds
+_TIMER: Final = ("regexes",)
 
 
 class RegexChange(enum.Enum):
@@ -43,11 +45,13 @@ class RegexChange(enum.Enum):
 
 @dataclass
 class ConsumerRegexes:
-    """The time, the timers and the settings are those of ``clock``."""
+    """The time, the timers and the settings are those of ``clock``. What is to be matched of each group is
+    ``_pending``; one timer, set behind each piece, is for all of them."""
 
     clock: ClassicRebalance
     log: GroupLog
     host: GroupHost
+    _pending: dict[str, tuple[ConsumerGroup, Iterator[int]]] = field(default_factory=dict)
 
     def update(self, update: MemberUpdate) -> RegexChange:
         """The member may have another pattern, and those of its group may have to be matched. Raises
@@ -74,7 +78,8 @@ class ConsumerRegexes:
         self, group: ConsumerGroup, old: str | None, new: str | None, *, is_first: bool
     ) -> None:
         key = ("regex", group.group_id)
-        if not (is_first or group.subscribers) or self.clock.timers.is_set(key):
+        is_pending = self.clock.timers.is_set(key) or self._is_pending(group)
+        if is_pending or not (is_first or group.subscribers):
             return
         last = next(iter(group.regexes.values()), None)
         since_ms = -1 if last is None else self.clock.now_ms - last.timestamp  # or the clock was put back
@@ -88,31 +93,67 @@ class ConsumerRegexes:
         is_old = not 0 <= since_ms <= refresh_ms
         has_new_topics = group.resolved < self.host.image.topic_creations
         if regexes and (is_first or is_old or has_new_topics or len(regexes) != len(group.regexes)):
-            self.clock.later(key, 0, lambda: self._refresh(group.group_id, regexes))
+            self.clock.later(key, 0, lambda: self._begin(group.group_id, regexes))
 
-    def _refresh(self, group_id: str, regexes: Iterable[str]) -> None:
-        """Match the patterns that somebody is still subscribed to, and write what they match."""
+    def _begin(self, group_id: str, regexes: Iterable[str]) -> None:
+        """The heartbeat is answered; a new group is there only now."""
         group = self.log.group(group_id)
-        if not isinstance(group, ConsumerGroup):
+        if isinstance(group, ConsumerGroup):
+            self._pending[group_id] = group, self._pieces(group, regexes)
+            if not self.clock.timers.is_set(_TIMER):
+                self._go_on()
+
+    def _is_pending(self, group: ConsumerGroup) -> bool:
+        there = self._pending.get(group.group_id)
+        return there is not None and there[0] is group
+
+    def _go_on(self) -> None:
+        """Match for some steps, or to the end of one group. What is left, and what is pending soon, comes
+        behind other work, so that it waits for no more than this, however many patterns there are."""
+        if not self._pending:
             return
-        image, now_ms = self.host.image, self.clock.now_ms
-        version, creations, changes = self.host.image_version, image.topic_creations, image.topic_changes
+        group_id = next(iter(self._pending))
+        group, pieces = self._pending.pop(group_id)
+        steps = 0
+        try:
+            for taken in pieces if self.log.group(group_id) is group else ():
+                steps += taken
+                if steps >= MOST_STEPS_AT_ONCE:
+                    self._pending[group_id] = group, pieces
+                    break
+        finally:
+            self.clock.later(_TIMER, 0, self._go_on)
+
+    def _pieces(self, group: ConsumerGroup, regexes: Iterable[str]) -> Iterator[int]:
+        """Match the patterns that somebody is still subscribed to, and write what they match; yields the
+        steps of each name. Topics that are created meanwhile are looked for the next time."""
+        image = self.host.image
+        names, version, creations = sorted(image.topics), self.host.image_version, image.topic_creations
+        found: dict[str, tuple[str, ...]] = {}
+        for regex in regexes:
+            if group.subscribers[regex]:
+                found[regex] = yield from _matched(regex, names)
+        now_ms = self.clock.now_ms
         resolved = {
-            regex: ResolvedRegex(_matched(regex, image), version, now_ms)
-            for regex in regexes
+            regex: ResolvedRegex(topics, version, now_ms)
+            for regex, topics in found.items()
             if group.subscribers[regex]
         }
+        self._write(group, resolved, creations)
+
+    def _write(self, group: ConsumerGroup, resolved: Mapping[str, ResolvedRegex], creations: int) -> None:
+        image = self.host.image
         records: list[Record] = [
-            consumer_records.regex_record(group_id, regex, each) for regex, each in resolved.items()
+            consumer_records.regex_record(group.group_id, regex, each) for regex, each in resolved.items()
         ]
-        known = group.regexes
+        known, changes = group.regexes, image.topic_changes
         is_new = any(known.get(regex, _NOTHING).topics != each.topics for regex, each in resolved.items())
         subscriptions = Subscriptions(group.members.values(), {**group.regexes, **resolved})
         metadata_hash = hash_of(subscriptions, image)
         is_new = is_new or metadata_hash != group.metadata_hash
         if is_new:
-            records.append(consumer_records.epoch_record(group_id, group.epoch + 1, metadata_hash))
-        if self.log.append(group_id, records, lambda _: None):
+            records.append(consumer_records.epoch_record(group.group_id, group.epoch + 1, metadata_hash))
+        if self.log.append(group.group_id, records, lambda _: None):
             group.resolved = creations
             group.checked = changes if is_new else group.checked
 
@@ -128,10 +169,16 @@ def _compiled(regex: str) -> IdPattern:
         raise GroupError(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from error
 
 
-def _matched(regex: str, image: ClusterImage) -> tuple[str, ...]:
-    """The topics that a pattern matches, in ascending order; none where that takes too long."""
+def _matched(regex: str, names: Iterable[str]) -> Generator[int, None, tuple[str, ...]]:
+    """The names that a pattern matches; none where that takes too long. Yields the steps of each."""
+    found, before = [], 0
     try:
         pattern = IdPattern(regex)
-        return tuple(sorted(name for name in image.topics if pattern.fullmatch(name)))
+        for name in names:
+            if pattern.fullmatch(name):
+                found.append(name)
+            yield pattern.cost - before
+            before = pattern.cost
     except PatternError:
         return ()
+    return tuple(found)

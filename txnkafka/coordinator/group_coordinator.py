@@ -123,10 +123,10 @@ class GroupCoordinator:
         else:
             self._rebalance.forget(group)
 
-    def delete_partition(self, partition: TopicPartition, now_ms: int) -> None:
-        """A partition of a topic is deleted, and so are its offsets."""
+    def delete_partitions(self, topic: str, numbers: Iterable[int], now_ms: int) -> None:
+        """A topic is deleted, and so are the offsets of its partitions."""
         self.at(now_ms)
-        self._offsets.delete_partition(partition)
+        self._offsets.delete_partitions(topic, numbers)
 
     def delete_removed(self, removed: Mapping[str, str], there: Container[str], now_ms: int) -> None:
         """Delete the offsets of topics that were removed before a crash; see ``OffsetManager``."""
@@ -281,9 +281,12 @@ class GroupCoordinator:
     # Groups
 
     def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
-        """Delete a group without members, and its offsets."""
+        """Delete a group without members, and its offsets. One that is not there may have been deleted just
+        now: that is said when it is durable, as in Kafka."""
         group = self.partitions.find(group_id, may_be_empty=True)
-        if isinstance(group, ErrorCode):
+        if group == E.GROUP_ID_NOT_FOUND:
+            self._log.when_durable(group_id, lambda error: reply(append_error(error) or group))
+        elif isinstance(group, ErrorCode):
             reply(group)
         elif not _is_empty(group):
             reply(E.NON_EMPTY_GROUP)

@@ -116,7 +116,7 @@ class GroupLog:
     def drop_offsets(self, number: int, keys: Sequence[bytes]) -> None:
         """Append tombstones of offsets that nobody asks for any more, and apply them. What the log refuses
         stays, and keeps no other from being written; the host says so."""
-        for batch in self._batches(number, keys):
+        for batch in self._batches(number, keys) if keys else ():
             self._append_offsets(number, [(key, None) for key in batch], lambda _: None)
 
     def _batches(self, number: int, keys: Sequence[bytes]) -> list[list[bytes]]:

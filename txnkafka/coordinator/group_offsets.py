@@ -6,7 +6,7 @@ in the time of reading them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 
 from txnkafka.coordinator.group_requests import CommittedOffset
 from txnkafka.coordinator.log_event import LogEvent
@@ -15,7 +15,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log, encode_offset_commit_key
 
-__all__ = ["GroupOffsets"]
+__all__ = ["GroupOffsets", "ends_of"]
 
 _VERSION = 2  # bytes of a key
 _LENGTH = 2  # bytes before a string
@@ -86,11 +86,16 @@ class GroupOffsets:
         """The keys of all offsets of a group: what to write tombstones for."""
         return [OFFSET_COMMIT_KEYS[1] + name for name in self._names_of(group)]
 
-    def keys_of(self, partition: TopicPartition) -> list[bytes]:
-        """The keys of the offsets of a partition, of all groups."""
-        end = encode_offset_commit_key("", *partition)[_VERSION + _LENGTH :]
-        version = OFFSET_COMMIT_KEYS[1]
-        return [version + begin + end for begin, names in self._names.items() if begin + end in names]
+    def keys_of(self, ends: Collection[bytes]) -> list[bytes]:
+        """The keys of the offsets of some partitions, of all groups; see ``ends_of``. Of each group the fewer
+        are looked through: what it has, or these partitions."""
+        found = list[bytes]()
+        for begin, names in self._names.items():
+            if len(names) < len(ends):
+                found += [name for name in names if name[len(begin) :] in ends]
+            else:
+                found += [begin + end for end in ends if begin + end in names]
+        return [OFFSET_COMMIT_KEYS[1] + name for name in found]
 
     def keys_of_removed(self, removed: Mapping[str, str], there: Container[str]) -> list[bytes]:
         """The keys of the offsets of topics that were ``removed``, ids with their names, of all groups. Of a
@@ -111,13 +116,19 @@ class GroupOffsets:
         return self._names.get(len(encoded).to_bytes(_LENGTH, "big") + encoded, ())
 
     def _is_pending(self, name: bytes) -> bool:
-        return any(name in pending for pending in self._offsets.pending.values())
+        return name in self._offsets.producers
 
     def _decoded(self, name: bytes) -> OffsetAndMetadata | None:
         record = self._offsets.committed.get(name)
         if record is None:
             return None
         return OffsetAndMetadata.of(decode_group_log(OFFSET_COMMIT_KEYS[1] + name, record.value))
+
+
+def ends_of(topic: str, numbers: Iterable[int]) -> Mapping[bytes, None]:
+    """With what the names of the offsets of partitions end, behind that of the group."""
+    keys = (encode_offset_commit_key("", topic, number) for number in numbers)
+    return dict.fromkeys(key[_VERSION + _LENGTH :] for key in keys)
 
 
 def _begin_of(name: bytes) -> bytes:

@@ -40,8 +40,9 @@ class _Assignment:
         self._owners = {topic_id: [_NOBODY] * group.partitions[topic_id] for topic_id in self._subscribers}
         self._sizes = [0] * len(group.members)
         for index, member in enumerate(group.members.values()):
+            subscribed = frozenset(member.topics)
             for topic_id, numbers in member.target.items():
-                if topic_id in member.topics:
+                if topic_id in subscribed:
                     for number in numbers:
                         self._give(topic_id, number, index)
 

@@ -35,6 +35,11 @@ class IdPattern:
         self._known: dict[tuple[frozenset[int], str, str], frozenset[int]] = {}
         self._start = self._compile(Parser(text).parsed(), 0)
 
+    @property
+    def cost(self) -> int:
+        """Steps so far, and what it took to compile the pattern."""
+        return self._steps + self._parts
+
     def fullmatch(self, text: str) -> bool:
         """Whether the pattern matches the whole text. Raises PatternError when that takes too long."""
         states = self._reached({self._start}, "", _kind(text[:1]))

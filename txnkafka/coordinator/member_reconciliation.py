@@ -84,8 +84,9 @@ class Reconciliation:
         for topic_id in sorted({*self.target, *member.assigned}):
             current = member.assigned.get(topic_id, {})
             target = self.target.get(topic_id, ()) if topic_id in self.subscribed else ()
-            kept = {number: given for number, given in current.items() if number in target}
-            lost = {number: given for number, given in current.items() if number not in target}
+            to_have = frozenset(target)
+            kept = {number: given for number, given in current.items() if number in to_have}
+            lost = {number: given for number, given in current.items() if number not in to_have}
             wanted = [number for number in target if number not in current]
             free = [number for number in wanted if self._is_free(member, topic_id, number)]
             is_waiting = is_waiting or len(free) < len(wanted)

@@ -5,12 +5,13 @@ Source: OffsetMetadataManager, ClassicGroup.validateOffsetCommit; kafka-protocol
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 
 from txnkafka.coordinator.classic_group import CONSUMER, ClassicGroup, GroupState
 from txnkafka.coordinator.classic_rebalance import ClassicRebalance
 from txnkafka.coordinator.consumer_group import ConsumerGroup
 from txnkafka.coordinator.group_log import GroupLog, append_error
+from txnkafka.coordinator.group_offsets import ends_of
 from txnkafka.coordinator.group_partition import AnyGroup, GroupPartition
 from txnkafka.coordinator.group_partitions import GroupPartitions
 from txnkafka.coordinator.group_requests import CommittedOffset, Identity, Offsets
@@ -135,8 +136,12 @@ class OffsetManager:
         partitions: Sequence[TopicPartition],
         reply: Callable[[ErrorCode, Errors], None],
     ) -> None:
-        """Delete committed offsets, but for those of topics that a member is subscribed to (KIP-496)."""
+        """Delete committed offsets, but for those of topics that a member is subscribed to (KIP-496). What is
+        not there any more is said when that is durable."""
         group, here = self._partitions.find(group_id), self._partitions.of(group_id)
+        if group == E.GROUP_ID_NOT_FOUND:
+            self._log.when_durable(group_id, lambda error: reply(append_error(error) or group, {}))
+            return
         if isinstance(group, ErrorCode) or isinstance(here, ErrorCode):
             reply(group if isinstance(group, ErrorCode) else E.NOT_COORDINATOR, {})
             return
@@ -151,18 +156,21 @@ class OffsetManager:
         there = set(here.offsets.keys(group_id))
         keys = [encode_offset_commit_key(group_id, *each) for each, error in errors.items() if not error]
         records = [(key, None) for key in keys if key in there]
-        if not records:
-            reply(E.NONE, errors)
-            return
-        self._log.append_offsets(
-            group_id, records, lambda error: reply(append_error(error), {} if error else errors)
-        )
 
-    def delete_partition(self, partition: TopicPartition) -> None:
-        """A partition is deleted: write tombstones for its offsets, also for those that an open transaction
-        is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
+        def durable(error: ErrorCode) -> None:
+            reply(append_error(error), {} if error else errors)
+
+        if records:
+            self._log.append_offsets(group_id, records, durable)
+        else:
+            self._log.when_durable(group_id, durable)
+
+    def delete_partitions(self, topic: str, numbers: Iterable[int]) -> None:
+        """A topic is deleted: write tombstones for the offsets of its partitions, also for those that an open
+        transaction is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
+        ends = ends_of(topic, numbers)
         for number, here in list(self._partitions.loaded.items()):
-            self._log.drop_offsets(number, here.offsets.keys_of(partition))
+            self._log.drop_offsets(number, here.offsets.keys_of(ends))
 
     def delete_removed(self, removed: Mapping[str, str], there: Container[str]) -> None:
         """Topics were removed before a crash, which may have left their offsets; see

@@ -31,6 +31,7 @@ class CommittedOffset(NamedTuple):
 
 class Offsets:
     """Committed offsets, and the pending ones of each producer id; keys are raw, without their version.
+    ``producers`` are those with a pending offset, by key: nobody looks through all of them.
 
     Only ``replay`` changes them.
     """
@@ -38,6 +39,7 @@ class Offsets:
     def __init__(self) -> None:
         self.committed: dict[bytes, CommittedOffset] = {}
         self.pending: dict[int, dict[bytes, CommittedOffset]] = {}
+        self.producers: dict[bytes, set[int]] = {}
 
     def kept_bytes(self) -> int:
         """Bytes of the keys and values in memory, with KEPT_RECORD for each record."""
@@ -54,19 +56,29 @@ class Offsets:
             self._commit(event, event.key)
 
     def _end(self, producer_id: int, committed: bool) -> None:
-        for name, pending in self.pending.pop(producer_id, {}).items():
+        for name, pending in self._taken(producer_id).items():
             there = self.committed.get(name)
             if committed and (there is None or pending.record_offset > there.record_offset):
                 self.committed[name] = pending
+
+    def _taken(self, producer_id: int) -> dict[bytes, CommittedOffset]:
+        """What a producer had pending, which is pending no more."""
+        found = self.pending.pop(producer_id, {})
+        for name in found:
+            self.producers[name].discard(producer_id)
+            if not self.producers[name]:
+                del self.producers[name]
+        return found
 
     def _commit(self, event: LogEvent, key: bytes) -> None:
         name = key[2:]
         if event.value is None:
             self.committed.pop(name, None)
-            for pending in self.pending.values():
-                pending.pop(name, None)
+            for producer_id in self.producers.pop(name, ()):
+                del self.pending[producer_id][name]
             return
         target = self.committed
         if event.producer_id != NO_PRODUCER_ID:
             target = self.pending.setdefault(event.producer_id, {})
+            self.producers.setdefault(name, set()).add(event.producer_id)
         target[name] = CommittedOffset(event.offset, key, event.value)

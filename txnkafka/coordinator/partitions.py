@@ -6,6 +6,7 @@ Source: TransactionStateManager.partitionFor, GroupCoordinatorService.partitionF
 from __future__ import annotations
 
 from functools import lru_cache
+from struct import unpack
 from typing import Final
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
 CONSUMER_OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 REMEMBERED_IDS: Final = 16_384  # a busy id is hashed once, not with every request
+LONGEST_REMEMBERED: Final = 256  # characters: clients choose them, and any request names some
 DEFAULT_PARTITIONS: Final = 50  # transaction.state.log.num.partitions, offsets.topic.num.partitions
 
 
@@ -27,14 +29,18 @@ def string_hash(text: str) -> int:
     smallest number."""
     units = text.encode("utf-16-be", "surrogatepass")
     value = 0
-    for i in range(0, len(units), 2):
-        value = (value * 31 + (units[i] << 8 | units[i + 1])) & 0xFFFFFFFF
+    for number in unpack(f">{len(units) // 2}H", units):
+        value = (value * 31 + number) & 0xFFFFFFFF
     signed = value - (value >> 31 << 32)
     return 0 if signed == -(1 << 31) else abs(signed)
 
 
-@lru_cache(REMEMBERED_IDS)
 def partition_for(text: str, partitions: int) -> int:
     """Return the partition of ``__transaction_state`` (or ``__consumer_offsets``) for a transactional id (or
     group id), when the topic has this number of partitions."""
-    return string_hash(text) % partitions
+    return (_remembered if len(text) <= LONGEST_REMEMBERED else string_hash)(text) % partitions
+
+
+@lru_cache(REMEMBERED_IDS)
+def _remembered(text: str) -> int:
+    return string_hash(text)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
+from txnkafka.broker.broker_config import MOST_PARTITIONS
 from txnkafka.broker.requests import NewTopic
-from txnkafka.broker.topics import MOST_PARTITIONS
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError, KafkaError
 from txnkafka.model import validate_topic

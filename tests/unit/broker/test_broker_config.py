@@ -91,6 +91,14 @@ def test_what_kafka_does_not_start_with(name: str, good: str, bad: str) -> None:
         BrokerConfig().changed({name: bad})
 
 
+@pytest.mark.parametrize("name", ["offsets.topic.num.partitions", "transaction.state.log.num.partitions"])
+def test_the_topics_of_the_coordinators_are_none_that_cannot_be_created(name: str) -> None:
+    """As a topic of a request cannot be: the controller of Kafka does not create them either."""
+    BrokerConfig.of({name: "10000"})
+    with pytest.raises(ValueError, match=f"{re.escape(name)} must be 1 to 10000, not 10001"):
+        BrokerConfig.of({name: "10001"})
+
+
 def test_the_interval_of_flushes_has_two_names() -> None:
     names = {"log.flush.scheduler.interval.ms": "7", "log.flush.interval.ms": "5"}
     assert BrokerConfig.of(names).log_config({}).flush_ms == 5

@@ -11,7 +11,8 @@ import pytest
 from tests.unit.broker.node import Node, Producer
 from tests.unit.broker.test_config_alteration import BROKER, DELETE, SET, TOPIC, alter
 from txnkafka.broker.groups import Identity, OffsetToCommit
-from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, group_offsets
+from txnkafka.coordinator.group_offsets import GroupOffsets
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 
@@ -123,6 +124,28 @@ def test_no_group_has_an_offset_of_a_deleted_topic() -> None:
         assert commit(node, f"g{number:02}") == ErrorCode.NONE
     assert node.call(node.broker.topics.delete, ["t"], [])[0].error == ErrorCode.NONE
     node.create("t")
+    assert {fetched(node, f"g{number:02}") for number in range(60)} == {-1}
+
+
+def test_the_offsets_of_a_deleted_topic_are_looked_for_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not in each partition of the coordinator for each partition of the topic."""
+    node = Node(offsets_topic_num_partitions=10)
+    node.create("t", 20)
+    node.broker.groups.find("g")
+    node.settle()
+    for number in range(60):
+        assert commit(node, f"g{number:02}", number % 20) == ErrorCode.NONE
+    encoded: list[Any] = []
+    keys, encode = GroupOffsets.keys_of, group_offsets.encode_offset_commit_key
+    monkeypatch.setattr(
+        group_offsets, "encode_offset_commit_key", lambda *names: encoded.append(names) or encode(*names)
+    )
+    searched: list[Any] = []
+    monkeypatch.setattr(
+        GroupOffsets, "keys_of", lambda *arguments: searched.append(arguments) or keys(*arguments)
+    )
+    assert node.call(node.broker.topics.delete, ["t"], [])[0].error == ErrorCode.NONE
+    assert (len(encoded), len(searched)) == (20, 10)
     assert {fetched(node, f"g{number:02}") for number in range(60)} == {-1}
 
 

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config
+from txnkafka.coordinator import consumer_regexes
+from txnkafka.coordinator.consumer_regexes import MOST_STEPS_AT_ONCE
+from txnkafka.coordinator.id_pattern import IdPattern
 from txnkafka.error_codes import ErrorCode as E
 
 
@@ -106,3 +111,81 @@ def test_a_new_pattern_is_looked_for_when_the_clock_was_put_back() -> None:
     joined(node, "a", "t.").follow()
     node.now_ms -= 86_400_000
     assert joined(node, "b", "u.").follow().has == [(2, 0)]
+
+
+class Steps:
+    """Counts what all patterns take."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.taken = 0
+        counted = IdPattern._count
+
+        def count(pattern: IdPattern, steps: int) -> None:
+            self.taken += steps
+            counted(pattern, steps)
+
+        monkeypatch.setattr(IdPattern, "_count", count)
+
+    def of_turns(self, node: ConsumerNode) -> list[int]:
+        """What each turn takes until nothing is due."""
+        found = []
+        while True:
+            before = self.taken
+            deadline = node.coordinator.advance(node.now_ms)
+            node.settle()
+            found.append(self.taken - before)
+            if deadline > node.now_ms:
+                return found
+
+
+ONE_NAME = 5_000  # more than one name takes here
+
+
+@pytest.mark.parametrize("is_one_group", [True, False])
+def test_many_patterns_are_matched_in_pieces(is_one_group: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is one bound for all that are to be matched, of one group or of many."""
+    node = ConsumerNode({f"{i:02}{'x' * 200}": 1 for i in range(10)})
+    joined(node, "first", "first")
+    steps = Steps(monkeypatch)
+    members = [
+        Consumer(node, f"m{i}", None, group="g" if is_one_group else f"g{i}", regex=f"{i:02}(a|x|b)*")
+        for i in range(20)
+    ]
+    for member in members:
+        member.join()
+    node.now_ms += 10_001
+    members[0].beat()
+    turns = steps.of_turns(node)
+    assert sum(turns) > 3 * MOST_STEPS_AT_ONCE
+    assert max(turns) < MOST_STEPS_AT_ONCE + ONE_NAME
+    for i, member in enumerate(members):
+        found = node.consumers(member.group).regexes[member.regex or ""]
+        assert [name[:2] for name in found.topics] == ([f"{i:02}"] if i < 10 else [])
+
+
+def test_what_happens_while_patterns_are_matched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that nobody has any more are left out, topics that are new are looked for the next time, and a
+    group that is gone is not written."""
+    monkeypatch.setattr(consumer_regexes, "MOST_STEPS_AT_ONCE", 1)
+    node = ConsumerNode({"t1": 1, "t2": 1})
+    one = Consumer(node, "a", None, regex="t.").join()
+    gone = Consumer(node, "c", None, group="gone", regex="t.").join()
+    for _ in range(3):  # both are begun
+        node.coordinator.advance(node.now_ms)
+    two = Consumer(node, "b", None, regex="t.*").join()  # waits for the next time
+    node.create("t3", 1)
+    gone.leave()
+    node.coordinator.delete("gone", lambda error: None)
+    node.settle()
+    Consumer(node, "c", ("t1",), group="gone").join()
+    node.wait(0)
+    assert {name: each.topics for name, each in node.consumers().regexes.items()} == {"t.": ("t1", "t2")}
+    assert node.consumers("gone").regexes == {}
+    node.wait(10_001)
+    one.beat()
+    for _ in range(8):
+        node.coordinator.advance(node.now_ms)
+    two.leave()
+    node.wait(0)
+    topics = ("t1", "t2", "t3")
+    assert {name: each.topics for name, each in node.consumers().regexes.items()} == {"t.": topics}

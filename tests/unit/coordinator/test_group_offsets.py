@@ -178,7 +178,26 @@ def test_offsets_are_deleted_unless_a_member_is_subscribed(metadata: bytes) -> N
     node.start()
     assert [node.fetched(topic=topic).offset for topic in ("t", "u")] == [1, -1]
     node.coordinator.delete_offsets("another", wanted, lambda *answer: found.append(answer))
+    node.flush()
     assert found[-1] == (E.GROUP_ID_NOT_FOUND, {})
+
+
+@pytest.mark.parametrize("error", [E.NONE, E.KAFKA_STORAGE_ERROR])
+def test_what_is_deleted_already_is_said_when_that_is_durable(error: E) -> None:
+    """Otherwise a crash would take back what the second of two clients was told."""
+    node = Node(waits=True)
+    node.commit(1)
+    node.flush()
+    found: list[E] = []
+    for _ in range(2):
+        node.coordinator.delete_offsets("g", [TopicPartition("t", 0)], lambda code, _: found.append(code))
+    for _ in range(2):
+        node.coordinator.delete("g", found.append)
+    node.coordinator.delete_offsets("g", [], lambda code, _: found.append(code))
+    assert found == []
+    node.flush(error)
+    gone = E.GROUP_ID_NOT_FOUND
+    assert found == ([E.NOT_COORDINATOR] * 5 if error else [E.NONE, E.NONE, E.NONE, gone, gone])
 
 
 def test_a_group_that_only_had_offsets_is_not_there_after_a_restart() -> None:
@@ -248,27 +267,27 @@ def test_a_deleted_group_has_no_pending_offset_either() -> None:
     assert (errors, node.fetched()) == ([E.NONE], CommittedOffset())
 
 
-def test_the_offsets_of_a_deleted_partition_go_with_it() -> None:
+def test_the_offsets_of_a_deleted_topic_go_with_it() -> None:
     """Those of all groups, also what an open transaction is about to commit."""
     node = Node()
     for topic in ("t", "u"):
         node.commit(1, topic=topic)
     node.commit(5, producer=FIRST)
-    node.coordinator.delete_partition(TopicPartition("t", 0), node.now_ms)
-    node.coordinator.delete_partition(TopicPartition("nobody's", 0), node.now_ms)
+    node.coordinator.delete_partitions("t", range(3), node.now_ms)
+    node.coordinator.delete_partitions("nobody's", [0], node.now_ms)
     node.end(FIRST, committed=True)
     for _ in range(2):
         assert [node.fetched(topic=topic).offset for topic in ("t", "u")] == [-1, 1]
         node.start()
 
 
-def test_a_deleted_partition_costs_one_batch_for_all_groups() -> None:
+def test_a_deleted_topic_costs_one_batch_for_all_groups() -> None:
     node = Node(waits=True)
     for number in range(100):
         node.commit(1, Identity(f"g{number}"))
         node.commit(1, Identity(f"g{number}é"), topic="u")
     node.flush()
-    node.coordinator.delete_partition(TopicPartition("t", 0), node.now_ms)
+    node.coordinator.delete_partitions("t", range(3), node.now_ms)
     assert node.waiting == 1
     node.waits = False
     assert {node.fetched(group=f"g{number}").offset for number in range(100)} == {-1}

@@ -54,6 +54,7 @@ def test_offsets_are_those_of_the_model(history: list[Event]) -> None:
         open_parts = {producer_id: part for producer_id, part in offsets.pending.items() if name in part}
         undecided = {producer_id: offset_of(part[name]) for producer_id, part in open_parts.items()}
         assert undecided == pending(history, i)
+        assert offsets.producers.get(name, set()) == open_parts.keys()
 
 
 @given(st.lists(EVENTS, max_size=25))

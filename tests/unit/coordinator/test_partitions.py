@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import tracemalloc
+from struct import unpack
 
-from txnkafka.coordinator import partition_for, string_hash
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from txnkafka.coordinator import partition_for, partitions, string_hash
 
 
 @pytest.mark.parametrize(
@@ -21,6 +26,46 @@ from txnkafka.coordinator import partition_for, string_hash
 def test_string_hash(text: str, expected: int) -> None:
     """What Java's ``Utils.abs(text.hashCode())`` gives; the last text's hash is the smallest int."""
     assert string_hash(text) == expected
+
+
+def hash_code(text: str) -> int:
+    """``String.hashCode`` as its documentation defines it."""
+    encoded = text.encode("utf-16-be", "surrogatepass")
+    units = unpack(f">{len(encoded) // 2}H", encoded)
+    total = sum(unit * 31 ** (len(units) - 1 - i) for i, unit in enumerate(units)) % (1 << 32)
+    return total - (1 << 32) if total >= 1 << 31 else total
+
+
+@given(st.text(st.characters(exclude_categories=())), st.integers(1, 300))
+def test_the_hash_of_any_text_is_that_of_java(text: str, times: int) -> None:
+    """Short or long, also with half a surrogate pair."""
+    code = hash_code(text * times)
+    assert string_hash(text * times) == (0 if code == -(1 << 31) else abs(code))
+
+
+@pytest.mark.parametrize("character", ["\0", "\uffff", "\U0010ffff"])
+def test_the_hash_of_long_texts(character: str) -> None:
+    """Of all lengths around a multiple of those that are added up together."""
+    for length in (*range(120, 140), *range(250, 260), 1023, 1024, 1025):
+        assert string_hash("x" + character * length) == abs(hash_code("x" + character * length))
+
+
+def test_long_ids_are_not_remembered() -> None:
+    """Anybody may ask for any: 16,384 of the longest would be two gigabytes."""
+    tracemalloc.start()
+    try:
+        for number in range(500):
+            partition_for(f"\U0001f600{'x' * 32_700}{number}", 50)
+        assert tracemalloc.get_traced_memory()[0] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_busy_id_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed: list[str] = []
+    monkeypatch.setattr(partitions, "string_hash", lambda text: hashed.append(text) or 7)
+    assert {partition_for("is hashed once", 50) for _ in range(3)} == {7}
+    assert hashed == ["is hashed once"]
 
 
 def test_the_partition_is_the_rest_of_the_hash() -> None:
