@@ -312,6 +312,7 @@ def test_groups_are_described_listed_and_deleted() -> None:
     node.coordinator.delete("g", errors.append)
     node.flush()
     node.coordinator.delete("g", errors.append)
+    node.flush()
     assert errors == [E.NON_EMPTY_GROUP, E.NONE, E.GROUP_ID_NOT_FOUND]
     assert node.coordinator.describe("g").error == E.GROUP_ID_NOT_FOUND
     node.start()
