@@ -108,7 +108,9 @@ class GroupCoordinator:
                 self._consumer.timers.load(group, session_ms)
             else:
                 self._rebalance.load(group)
-                if len(group.members) > self.config.max_size:  # which may have been lowered
+                is_too_large = len(group.members) > self.config.max_size  # which may have been lowered
+                # of a conversion the rebalance behind it is in no record: what those had who left is nobody's
+                if is_too_large or group.group_id in loaded.converted:
                     self._rebalance.prepare(group)
 
     def resign(self, partition: int) -> None:

@@ -30,14 +30,18 @@ AnyGroup = ClassicGroup | ConsumerGroup
 
 
 class GroupPartition:
-    """``groups`` by id. A group with offsets and without a record of its own is a simple one."""
+    """``groups`` by id. A group with offsets and without a record of its own is a simple one. ``converted``
+    are the classic groups whose newest record is that of the conversion from a consumer group."""
 
     def __init__(self) -> None:
         self.groups: dict[str, AnyGroup] = {}
+        self.converted: set[str] = set()
         self.offsets = GroupOffsets()
+        self._removed: str | None = None  # the consumer group that the last record removed
 
     def replay(self, event: LogEvent) -> None:
         """Apply the next record or end marker of the log."""
+        removed, self._removed = self._removed, None
         if event.key is not None and event.key[:2] in CONSUMER_KEYS:
             self._replay_consumer(event.key, event.value)
         elif event.key is not None and event.key[:2] == GROUP_KEY:
@@ -45,8 +49,11 @@ class GroupPartition:
             if decoded is not None:
                 group_id, fields = decoded
                 self.groups.pop(group_id, None)
+                self.converted.discard(group_id)
                 if fields is not None:
                     self.groups[group_id] = group_of(group_id, fields)
+                    if group_id == removed and fields["members"]:
+                        self.converted.add(group_id)
         else:
             self.offsets.replay(event)
 
@@ -63,6 +70,7 @@ class GroupPartition:
         consumer_records.apply(group, kind, name, fields)
         if fields is None and kind is ConsumerRecordType.GROUP:
             del self.groups[group_id]
+            self._removed = group_id
 
     def add_simple_groups(self, now_ms: int) -> None:
         """Behind the last record: groups that only have offsets."""

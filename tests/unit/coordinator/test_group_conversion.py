@@ -55,6 +55,23 @@ def test_a_classic_group_becomes_a_consumer_group_and_comes_back() -> None:
     assert (old.error, old.generation, node.state) == (E.NONE, 3, "CompletingRebalance")
 
 
+def test_a_restart_behind_the_conversion_to_a_classic_group_rebalances_it() -> None:
+    """The partitions of the member that left are nobody's until then, and nobody else comes or goes."""
+    node = ConsumerNode({"t": 2})
+    old, new = classic(node), Consumer(node, "new").join()
+    old.protocols = (("range", subscription("t", owned=[])),)
+    old.join()
+    assert new.leave().error == E.NONE
+    assert node.state == "PreparingRebalance"
+    node.start()
+    assert (node.state, old.heartbeat()) == ("PreparingRebalance", E.REBALANCE_IN_PROGRESS)
+    old.join()
+    old.sync(**{old.member_id.replace("-", "_"): b""})
+    assert (old.error, node.state) == (E.NONE, "Stable")
+    node.start()
+    assert (node.state, old.heartbeat()) == ("Stable", E.NONE)
+
+
 @pytest.mark.parametrize("topics", [("t",), ("t", "u")])
 @pytest.mark.parametrize("last", [-1, 9])
 def test_partitions_that_there_are_not_are_nobodys(last: int, topics: tuple[str, ...]) -> None:
