@@ -98,14 +98,16 @@ def _header(data: bytes, position: int) -> BatchHeader:
 
 
 def _is_marker(data: bytes, position: int) -> bool:
-    """Whether the bytes are a whole batch of the size of an end marker, whatever their magic byte says."""
-    content = data[position + 21 : position + 78]
-    return data[position + 8 : position + 12] == b"\0\0\0\x42" and crc32c(content) == _crc(data, position)
+    """Whether the bytes are an end marker, whatever their magic byte says: size, checksum and attributes are
+    those of one."""
+    content = data[position : position + 78]
+    is_one = content[8:12] == b"\0\0\0\x42" and content[21:23] == b"\0\x30"
+    return is_one and crc32c(content[21:]) == _crc(data, position)
 
 
 def decode_any(batch: bytes) -> list[Record]:
     """Return the records of one batch or legacy entry; raises ``InvalidBatchError``."""
-    return decode_entry(batch) if batch[16] < 2 else decode_batch(batch)
+    return decode_entry(batch) if batch[16] < 2 and not _is_marker(batch, 0) else decode_batch(batch)
 
 
 def read_txn_index(content: bytes) -> list[AbortedTxn]:

@@ -205,7 +205,10 @@ cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e)
     if size + LOG_OVERHEAD > remaining:
         return TORN
     is_legacy = e.magic == MAGIC_0 or (e.magic == MAGIC_1 and size >= MIN_SIZE_1)
-    if is_legacy and size + LOG_OVERHEAD != MARKER_SIZE:
+    if is_legacy and (
+        size + LOG_OVERHEAD != MARKER_SIZE
+        or load_i16(p + ATTRIBUTES) != (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL)
+    ):
         return read_legacy(p, size, e)
     # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it
     # fails there. An end marker that passed for a legacy message would leave its transaction to the next one.
