@@ -123,14 +123,20 @@ def test_a_segment_has_no_name_while_the_one_before_it_goes_on_behind_the_flush(
         assert offsets == list(range(left.log_end_offset)), state.name
 
 
-def test_a_segment_has_no_name_before_the_indexes_of_the_one_before_it_are_durable() -> None:
-    """A roll during a flush writes them, also when nothing is appended in between."""
+def rolled_during_a_flush() -> PartitionLog:
+    """A log whose second segment was created behind the sync of a flush that has ended."""
     log = opened(segment_bytes=400)
     append(log)
     flush = log.begin_flush()
     flush.run(log.files)
     log.roll(NOW)
     log.finish_flush(flush, None)
+    return log
+
+
+def test_a_segment_has_no_name_before_the_indexes_of_the_one_before_it_are_durable() -> None:
+    """A roll during a flush writes them, also when nothing is appended in between."""
+    log = rolled_during_a_flush()
     files = log.files
     assert isinstance(files, MemoryFiles)
     left = MemoryFiles(base=what_is_synced(files))
@@ -161,12 +167,7 @@ def test_a_new_segment_gets_its_name_although_nothing_else_is_appended() -> None
 
 
 def test_a_close_gives_a_new_segment_its_name() -> None:
-    log = opened(segment_bytes=400)
-    append(log)
-    flush = log.begin_flush()
-    flush.run(log.files)
-    log.roll(NOW)
-    log.finish_flush(flush, None)
+    log = rolled_during_a_flush()
     assert not log.active.is_named
     again = restarted(log)
     assert names_of_logs(again) == [f"{0:020}.log", f"{1:020}.log"]
