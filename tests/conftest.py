@@ -6,7 +6,9 @@ import gc
 import os
 import signal
 import sys
+from collections.abc import Iterator
 
+import pytest
 from hypothesis import settings
 
 LONG, BRIEF = (os.environ.get(f"TXNKAFKA_{name}", "0") not in ("", "0") for name in ("LONG", "BRIEF"))
@@ -30,3 +32,11 @@ def pytest_collection_finish() -> None:
     """Let no collection walk the fourteen thousand tests that were found, and what they have imported."""
     gc.collect()
     gc.freeze()
+
+
+@pytest.fixture
+def without_collections() -> Iterator[None]:
+    """For tests that measure time: a collection of all objects of earlier tests takes longer than they do."""
+    gc.disable()
+    yield
+    gc.enable()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 
@@ -26,14 +25,7 @@ from txnkafka.wire.records.group_log import (
 
 SOME = 500
 MANY = 8 * SOME
-
-
-@pytest.fixture(autouse=True)
-def without_collections() -> Iterator[None]:
-    """One collection of all objects of the tests before takes longer than what is measured."""
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("without_collections")
 
 
 def seconds(call: Callable[[], object]) -> float:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,14 +15,7 @@ from txnkafka.wire.messages import alter_replica_log_dirs, create_topics, delete
 
 SOME = 250
 MANY = 8 * SOME
-
-
-@pytest.fixture(autouse=True)
-def without_collections() -> Iterator[None]:
-    """One collection of all objects of the tests before takes longer than what is measured."""
-    gc.disable()
-    yield
-    gc.enable()
+pytestmark = pytest.mark.usefixtures("without_collections")
 
 
 def deletions(count: int) -> tuple[str, dict[str, Any]]:
