@@ -78,7 +78,8 @@ class Memory(NamedTuple):
 
     @property
     def own(self) -> int:
-        """The peak without the pages of files, which a process keeps until its end."""
+        """The peak without the pages of files that the process still has at its end, which are those of
+        libraries."""
         return self.peak - self.of_files
 
 
