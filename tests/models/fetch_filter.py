@@ -99,9 +99,9 @@ def _header(data: bytes, position: int) -> BatchHeader:
 
 def _is_marker(data: bytes, position: int) -> bool:
     """Whether the bytes are an end marker, whatever their magic byte says: size, checksum and attributes are
-    those of one."""
+    those of one; LogAppendTime and a delete horizon may be set."""
     content = data[position : position + 78]
-    is_one = content[8:12] == b"\0\0\0\x42" and content[21:23] == b"\0\x30"
+    is_one = content[8:12] == b"\0\0\0\x42" and int.from_bytes(content[21:23]) & ~0x48 == 0x30
     return is_one and crc32c(content[21:]) == _crc(data, position)
 
 

@@ -5,6 +5,7 @@ from libc.stdint cimport int8_t, int16_t, int32_t, int64_t, uint8_t, uint32_t, u
 from txnkafka._core.batch_header cimport (
     ATTRIBUTE_CODEC,
     ATTRIBUTE_CONTROL,
+    ATTRIBUTE_DELETE_HORIZON,
     ATTRIBUTE_LOG_APPEND_TIME,
     ATTRIBUTE_TRANSACTIONAL,
     ATTRIBUTES,
@@ -42,6 +43,8 @@ from txnkafka._core.crc32c cimport crc32c_of
 
 cdef enum:
     MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field: the size must be an int32, too
+    # set in the markers of a topic with LogAppendTime, and by the cleaner
+    MAY_BE_IN_MARKER = ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_DELETE_HORIZON
     MARKER_SIZE = 78                        # of the batch of an end transaction marker (EndTransactionMarker)
 
 cdef extern from * nogil:
@@ -207,7 +210,7 @@ cdef inline Stop read_entry(const uint8_t* p, const uint8_t* end, BatchEntry* e)
     is_legacy = e.magic == MAGIC_0 or (e.magic == MAGIC_1 and size >= MIN_SIZE_1)
     if is_legacy and (
         size + LOG_OVERHEAD != MARKER_SIZE
-        or load_i16(p + ATTRIBUTES) != (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL)
+        or load_i16(p + ATTRIBUTES) & ~MAY_BE_IN_MARKER != (ATTRIBUTE_TRANSACTIONAL | ATTRIBUTE_CONTROL)
     ):
         return read_legacy(p, size, e)
     # The magic byte is outside the CRC: a batch that is otherwise whole keeps its place, and reading it

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from tests.models.builder import Batch, PlainRecord, end_marker, legacy_entry, l
 from tests.models.fetch_filter import scan_log
 from txnkafka._core.decode import corrupt_batch
 from txnkafka._core.scan import BatchIndex, scan
+from txnkafka.record.batch_header import ATTRIBUTE_DELETE_HORIZON, ATTRIBUTE_LOG_APPEND_TIME
 
 RECORDS = [PlainRecord(b"k", b"v", 1000), PlainRecord(None, b"", 998)]
 
@@ -87,6 +89,18 @@ def test_a_flipped_magic_keeps_the_batch_in_its_place() -> None:
     index = scan(data)
     assert list(index.magic) == [127, 2]
     assert list(index.base_offset) == [5, 7]
+
+
+@pytest.mark.parametrize("attribute", [0, ATTRIBUTE_LOG_APPEND_TIME, ATTRIBUTE_DELETE_HORIZON])
+def test_a_marker_whose_magic_is_that_of_an_old_format_stays_a_marker(attribute: int) -> None:
+    """A topic with LogAppendTime sets an attribute in each marker, the cleaner another. Taken for a message,
+    the marker would leave its transaction to the next one."""
+    content = bytearray(end_marker(0, base_offset=2, producer_id=1, producer_epoch=0))
+    content[22] |= attribute
+    content[17:21] = crc32c(bytes(content[21:])).to_bytes(4)
+    content[16] = 0
+    index = scan(content)
+    assert (list(index.magic), list(index.control_type), list(index.producer_id)) == ([127], [0], [1])
 
 
 def test_legacy_entries_and_wrappers() -> None:
