@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.seeds import findings
-from txnkafka.broker import fetch, transactions
+from txnkafka.broker import fetch, topics, transactions
 from txnkafka.broker.durability import Durability
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
 from txnkafka.storage.log import log_read
@@ -138,6 +138,9 @@ PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
     "the page cache overtakes": (
         Durability, "_is_durable_enough", overtakes,
         replace(ORDINARY, durability="page_cache", segment_bytes=700, think_us=500), "has epochs|G1a|hanging",
+    ),
+    "a start raises no leader epoch": (
+        topics, "begin_epochs", nothing, replace(ORDINARY, faults=("kill",)), "leader epoch: .* had 0 before",
     ),
     "transactions do not time out": (
         TransactionCoordinator, "_time_out", nothing, ORDINARY, "hanging|is in state 1|unseen",
