@@ -131,7 +131,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
     ),
     "unknown transactions stay open": (
         transactions, "settle", nothing, replace(POWER, sync_us=5_000, think_us=500, fault_every=50),
-        "G1a|unseen|hanging|is open since|has epochs",
+        r"G1a|unseen|hanging|is open since|has epochs|the marker at \d+ has epoch",
     ),
     "no list of aborted transactions": (log_read, "aborted_transactions", no_list, ORDINARY, "G1a"),
     "reads above the last stable offset": (fetch, "read", up_to_the_end, ORDINARY, "precommitted-read|G1a"),

@@ -30,12 +30,17 @@ func ofMember(ctx context.Context, command string, given options) ([]string, err
 	if command == "join" {
 		return nil, join(given)
 	}
+	if command == "follow" {
+		return nil, follow(given)
+	}
 	found := members[given["consumer"]]
 	switch command {
 	case "poll":
 		return found.poll(ctx, given)
 	case "assigned":
 		return found.partitions(), nil
+	case "commit":
+		return nil, found.client.CommitUncommittedOffsets(ctx)
 	case "commit-offset", "committed", "seek", "read-again":
 		return found.offset(ctx, command, given)
 	case "leave":
@@ -85,6 +90,26 @@ func join(given options) error {
 		made.client, err = kgo.NewClient(settings...)
 	}
 	members[given["consumer"]] = made
+	return err
+}
+
+// follow is a consumer that is alone in its group, or in none, and begins at the start if nothing is committed.
+func follow(given options) error {
+	reset := map[string]kgo.Offset{
+		"earliest": kgo.NewOffset().AtStart(), "latest": kgo.NewOffset().AtEnd(), "none": kgo.NoResetOffset(),
+	}[given["reset"]]
+	settings := []kgo.Opt{kgo.SeedBrokers(given["server"]), kgo.ConsumeResetOffset(reset)}
+	if given["group"] == "" {
+		start := map[string]map[int32]kgo.Offset{given["topic"]: {0: kgo.NewOffset().At(0)}}
+		settings = append(settings, kgo.ConsumePartitions(start))
+	} else {
+		settings = append(settings,
+			kgo.ConsumerGroup(given["group"]), kgo.ConsumeTopics(given["topic"]), kgo.DisableAutoCommit(),
+			kgo.HeartbeatInterval(300*time.Millisecond), kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()),
+		)
+	}
+	client, err := kgo.NewClient(settings...)
+	members[given["consumer"]] = &member{client: client, group: given["group"], assigned: map[int32]bool{}}
 	return err
 }
 
