@@ -147,11 +147,11 @@ func (m *member) poll(ctx context.Context, given options) ([]string, error) {
 	for len(m.given) < count {
 		// no more than are asked for: a session commits the offsets of all that it has given
 		fetches := m.client.PollRecords(ctx, count-len(m.given))
-		for _, failed := range fetches.Errors() {
-			return nil, failed.Err
-		}
 		for _, record := range fetches.Records() {
 			m.given = append(m.given, fmt.Sprintf("%d:%d:%s", record.Partition, record.Offset, record.Value))
+		}
+		for _, failed := range fetches.Errors() { // a loss of data comes beside the records that follow it
+			return nil, failed.Err
 		}
 	}
 	found := m.given[:count]

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.broker.node import COMMITTED, NOW, Node, Producer, batch_of
+from tests.unit.export.outputs import run_export
+from tests.unit.storage.client import what_is_synced
 from txnkafka._core.scan import scan
 from txnkafka.broker import leader_epochs
+from txnkafka.broker.broker import open_broker
 from txnkafka.broker.leader_epochs import next_epoch
-from txnkafka.broker.requests import FetchedPartition, FetchPartition, FetchRequest, OffsetQuery
+from txnkafka.broker.requests import (
+    FetchedPartition,
+    FetchPartition,
+    FetchRequest,
+    OffsetQuery,
+    ProduceRequest,
+)
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalDataFiles
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import LogDirError
+from txnkafka.errors import KafkaError, LogDirError
+from txnkafka.logdir import CannotResumeError, LogDir, PartitionView, resumable_plan
 from txnkafka.model import TopicPartition
+from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import parse_leader_epoch_checkpoint
+from txnkafka.storage.recovery.log_loader import Repair
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -124,6 +139,35 @@ def test_two_lost_tails_one_after_the_other() -> None:
     assert epochs_of(node) == dict.fromkeys(range(5), 0) | dict.fromkeys(range(5, 15), 2)
     for lost in (0, 1):
         assert node.broker.end_offset_for_epoch(T0, lost) == (NONE, 0, 5)
+
+
+def test_an_export_and_a_plan_notice_a_log_that_was_repaired_and_grew_again(tmp_path: Path) -> None:
+    """Damage of a durable record, ``repair --truncate-corrupt``, and the same records once more."""
+    root = tmp_path / "data"
+    node = Node(LocalDataFiles(), str(root))
+    node.create()
+    write(node, "a", 10)
+    node.close()
+    run_export(root, tmp_path / "out")
+    planned = resumable_plan(LogDir(str(root)).partition("t", 0))
+    log = root / "t-0" / f"{0:020}.log"
+    content = bytearray(log.read_bytes())
+    content[scan(bytes(content)).position[5] + 70] ^= 1
+    log.write_bytes(content)
+    repair = Repair(full=True, truncate_corrupt=True)
+    config = LogConfig()
+    DataDirectory(LocalDataFiles(), str(root), lambda _: config, now_ms=NOW, repair=repair).close()
+
+    node = Node(LocalDataFiles(), str(root))
+    assert node.broker.logs[T0].log_end_offset == 5
+    assert node.broker.end_offset_for_epoch(T0, 0) == (NONE, 0, 5)
+    write(node, "a", 10)
+    node.close()
+    with pytest.raises(KafkaError, match="10 with leader epoch 0 and has leader epoch 1 there now"):
+        run_export(root, tmp_path / "out", incremental=True)
+    source = LogDir(str(root)).partition("t", 0).source
+    with pytest.raises(CannotResumeError):
+        resumable_plan(PartitionView(source, planned.checkpoint))
 
 
 def test_an_older_copy_of_the_whole_directory_gets_a_later_epoch_than_the_life_that_it_replaces() -> None:
@@ -254,24 +298,43 @@ def test_markers_have_the_epoch_of_their_coordinator_of_this_start() -> None:
     assert node.values() == values("a", "b")
 
 
-def test_no_power_cut_takes_an_epoch_back_that_a_batch_has() -> None:
-    """At each change of the disk during two starts and what is written after them."""
+def test_an_epoch_is_durable_before_the_first_batch_has_it() -> None:
+    """Also where nothing was flushed since the start: the page cache acknowledges at once."""
+    node = Node()
+    node.create()
+    write(node, "first", 2)
+    node.close()
+    files, answers = disk_of(node), list[Any]()
+    broker = open_broker(files, "/data", now_ms=NOW, durability="page_cache")
+    broker.produce(ProduceRequest({T0: batch_of(b"second")}), answers.append, now_ms=NOW)
+    assert (answers[0][T0].error, broker.leader_epoch(T0)) == (NONE, 1)
+    node = Node(MemoryFiles(base=what_is_synced(files)))
+    assert node.broker.logs[T0].log_end_offset == 2
+    assert node.broker.leader_epoch(T0) == 2
+
+
+def test_no_power_cut_takes_an_epoch_back_that_a_consumer_has_seen() -> None:
+    """At each change of the disk during two starts and what is written after them. A consumer sees records
+    that are in the page cache only, so what it has seen of their epochs must be durable in the registry."""
     node = Node()
     node.create()
     write(node, "first", 2)
     node.close()
     files = disk_of(node)
-    node = Node(files)
-    write(node, "second", 1)
-    node.restart()
-    write(node, "third", 1)
+    seen: list[tuple[int, int]] = [(0, 0)]  # after which change, epoch
+    for name in ("second", "third"):
+        node = Node(files, durability="page_cache")
+        write(node, name, 2)
+        seen.append((len(files.journal), max(epochs_of(node).values())))
+        node.close()
     count = 0
-    for state in crash_states(files, limit=150, begin=0):
+    for state in crash_states(files, limit=150, begin=0, news=[change for change, _ in seen]):
         after = Node(MemoryFiles(base=state.disk))
-        latest = after.broker.logs[T0].epochs.latest
-        assert after.broker.leader_epoch(T0) > (-1 if latest is None else latest), state.name
+        latest = max(epoch for change, epoch in seen if change <= state.changes)
+        assert after.broker.leader_epoch(T0) > latest, state.name
         write(after, "later", 1)
         found = list(epochs_of(after).values())
         assert found == sorted(found), state.name
         count += 1
     assert count > 50
+    assert [epoch for _, epoch in seen] == [0, 1, 2]
