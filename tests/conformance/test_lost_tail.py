@@ -86,7 +86,7 @@ class Librdkafka:
 
 
 class Noticed(NamedTuple):
-    """What a consumer got after the cut: the names of errors, and the records up to the end of the log."""
+    """The names of errors and the records, up to the end of the log, that a consumer got after the cut."""
 
     errors: list[str]
     values: list[str]
@@ -96,7 +96,7 @@ Outcomes = dict[tuple[str, str, str], Noticed]
 
 
 class Running(NamedTuple):
-    """A broker that was started on a directory; ``start_again`` kills it and starts it after ``meanwhile``."""
+    """A broker; ``start_again`` kills it, calls, and starts it."""
 
     address: str
     data: Path
@@ -134,7 +134,7 @@ def follow(clients: dict[str, Client], server: str, case: tuple[str, str, str]) 
 
 
 def outcome(client: Client, topic: str, *, goes_on: bool) -> Noticed:
-    """What ``poll`` gives; a consumer that ``goes_on`` after an error is asked once more."""
+    """Poll; with ``goes_on`` once more after an error."""
     errors: list[str] = []
     while True:
         try:

@@ -1,4 +1,4 @@
-"""The leader epochs of a broker's partitions: raised at a start, and compared with those of clients (KIP-320).
+"""Leader epochs of partitions: raised at each start, compared with the epoch that a client sends (KIP-320).
 
 A log may come back shorter than a consumer has read it, and grow again: after a power cut, a repair, from an
 older copy. The consumer notices only if the new records have a later leader epoch. Nothing in a directory

@@ -1,4 +1,4 @@
-"""The leader epoch of a partition rises at every start, so that clients notice a log that came back shorter."""
+"""The leader epoch of a partition rises at each start: clients notice a log that came back shorter."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ def test_an_export_and_a_plan_notice_a_log_that_was_repaired_and_grew_again(tmp_
 
 
 def test_an_older_copy_of_the_whole_directory_gets_a_later_epoch_than_the_life_that_it_replaces() -> None:
-    """Both lives follow the same copy: from inside of the directory nothing tells one from the other."""
+    """Both lives follow the same copy, and nothing in the directory distinguishes them."""
     node = Node(now_ms=IN_2026)
     node.create()
     write(node, "first", 5)
@@ -290,7 +290,7 @@ def test_markers_have_the_epoch_of_their_coordinator_of_this_start() -> None:
     assert producer.end() == NONE
     assert producer.send(b"open") == [NONE]
     node.restart()
-    producer.init()  # aborts what is open
+    producer.init()  # aborts the open transaction
     assert producer.send(b"b") == [NONE]
     assert producer.end() == NONE
     (entry,) = node.broker.logs[T0].producers.entries()
@@ -314,8 +314,8 @@ def test_an_epoch_is_durable_before_the_first_batch_has_it() -> None:
 
 
 def test_no_power_cut_takes_an_epoch_back_that_a_consumer_has_seen() -> None:
-    """At each change of the disk during two starts and what is written after them. A consumer sees records
-    that are in the page cache only, so what it has seen of their epochs must be durable in the registry."""
+    """At each change of the disk during two starts and the appends after them. A consumer sees records that
+    are in the page cache only, so the epochs of these records must be durable in the registry."""
     node = Node()
     node.create()
     write(node, "first", 2)

@@ -4,7 +4,7 @@ Versions 4 to 18. 5 and below get NOT_LEADER_OR_FOLLOWER for KAFKA_STORAGE_ERROR
 sessions from 7 on (KIP-227); leader epochs from 9 on (KIP-320); topics that compress with zstd need 10;
 topics have ids instead of names from 13 on.
 
-A client with an older leader epoch is told the new one from 16 on (KIP-951).
+FENCED_LEADER_EPOCH comes with the leader and its epoch from 16 on (KIP-951).
 
 A read_uncommitted answer has no list of aborted transactions, a read_committed one has a list, maybe empty.
 An error is answered at once; Kafka may wait for records of other partitions first.

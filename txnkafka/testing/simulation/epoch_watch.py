@@ -1,7 +1,7 @@
 """``EpochWatch``: the leader epochs that the brokers of a simulation had, remembered apart from the disk.
 
-A consumer that has read in one life of a broker notices what the next life has lost only if every epoch is
-later (KIP-320); and no power cut takes away what a consumer remembers.
+A consumer that has read in one life of a broker notices records that the next life has lost only if every
+epoch is later (KIP-320). A power cut does not change the memory of a consumer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class EpochWatch:
                 latest = self._latest.get((topic.topic_id, number), -1)
                 if partition.leader_epoch <= latest:
                     self.complaints.append(
-                        f"leader epoch: {topic.name}-{number} has {partition.leader_epoch} after a start, and "
-                        f"had {latest} before"
+                        f"leader epoch: {topic.name}-{number} has {partition.leader_epoch} after a start, "
+                        f"and had {latest} before"
                     )
                 self._latest[topic.topic_id, number] = partition.leader_epoch
