@@ -228,3 +228,29 @@ EXPECTED = {
 def test_a_consumer_notices_that_the_log_was_cut(outcomes: Outcomes, case: tuple[str, str, str]) -> None:
     print(case, outcomes[case])
     assert outcomes[case] == EXPECTED.get(case[:2], EXPECTED.get(case[0]))
+
+
+def test_leader_epochs_rise_from_start_to_start_of_both(tmp_path: Path) -> None:
+    """Apache Kafka goes on from the epochs of ours, and ours from those of Apache Kafka."""
+    kafka = KafkaBroker(tmp_path, {"offsets.topic.num.partitions": "1"}, is_static=True)
+
+    def append(server: str) -> None:
+        producer = Producer({"bootstrap.servers": server, "log_level": 0})
+        producer.produce("t", b"value", partition=0)
+        assert producer.flush(SECONDS) == 0
+
+    for life in ("ours", "ours", "kafka", "kafka", "ours"):
+        if life == "ours":
+            with Serving(kafka.log_dir, "--create-topic", "t:1") as ours:
+                append(ours.address)
+                assert ours.stop() == 0
+        else:
+            kafka.start()
+            try:
+                append(kafka.bootstrap_servers)
+            finally:
+                kafka.stop()
+    index = scan((kafka.log_dir / "t-0" / f"{0:020}.log").read_bytes())
+    assert list(index.base_offset) == list(range(5))
+    assert sorted(set(index.partition_leader_epoch)) == list(index.partition_leader_epoch)
+    assert index.partition_leader_epoch[0] == 0
