@@ -196,7 +196,8 @@ def test_random_sequences_with_a_restart_between_their_steps(
     restarting: Both, brokers: Brokers, how: str
 ) -> None:
     """The second half of each finds what the first has left: open transactions, producers, logs. It does not
-    name epochs of leaders and coordinators: a restart raises only Kafka's."""
+    name epochs of leaders and coordinators: a restart raises ours and Kafka's by different
+    numbers."""
     both_of, seeds = restarting.brokers, range(FIRST_SEED, FIRST_SEED + RESTARTED)
     pairs, stories = both_of.pairs(len(seeds)), [Story() for _ in seeds]
     for pair in pairs:

@@ -24,6 +24,7 @@ _REMOVED: Final = {  # by Kafka 4
     "message.format.version", "message.downconversion.enable", "message.timestamp.difference.max.ms"
 }  # fmt: skip
 _EPOCHS_AFTER_RESTARTS: Final = (2, 4)  # of Kafka: the end and the start of a leader are an epoch each
+_YEAR: Final = 31_536_000  # in seconds
 _OUT_OF_ORDER: Final = 45
 
 
@@ -85,12 +86,16 @@ def _asks_twice(value: Any) -> bool:
     return len(asked) > len(set(asked)) or any(map(_asks_twice, value))
 
 
+def _is_of_clock(epoch: Any) -> bool:
+    return isinstance(epoch, int) and epoch > _YEAR
+
+
 def _is_marker_with_later_epoch(ours: Any, kafka: Any) -> bool:
     """Whether both are the one record of an end marker, and differ in its coordinator epoch only."""
     if not isinstance(ours, str) or not isinstance(kafka, str) or ours[:-10] != kafka[:-10]:
         return False
     epochs = [int.from_bytes(bytes.fromhex(each)[-5:-1]) for each in (ours, kafka)]
-    return ours.startswith("20") and epochs[0] == 0 and epochs[1] in _EPOCHS_AFTER_RESTARTS
+    return ours.startswith("20") and epochs[0] > _YEAR and epochs[1] in _EPOCHS_AFTER_RESTARTS
 
 
 def _is_refused_duplicate(request: Request, ours: Any, kafka: Any) -> bool:
@@ -329,10 +334,10 @@ ALLOWED: Final = (
 AFTER_RESTART: Final = (
     Rule(
         "leader epoch",
-        "a restart raises no epochs of leaders, since there is no other leader, nor those of coordinators",
+        "a restart raises the epochs of leaders and coordinators to the seconds since 2025, Kafka's by two",
         ".*",
         r".*\.(leader_epoch|current_leader_epoch|coordinator_epoch)",
-        lambda request, ours, kafka: ours in (0, MISSING) and kafka in _EPOCHS_AFTER_RESTARTS,
+        lambda request, ours, kafka: _is_of_clock(ours) and kafka in _EPOCHS_AFTER_RESTARTS,
     ),
     Rule(
         "coordinator epoch of a marker",

@@ -23,7 +23,7 @@ from txnkafka.testing.simulation.log_files import batches_of, segments_of
 
 Directory = dict[str, dict[str, bytes]]
 METADATA = {"__cluster_metadata"}
-SEQUENCE_AT, EPOCH_AT, COORDINATOR_EPOCH_AT = 53, 51, 61 + 12
+LEADER_EPOCH_AT, SEQUENCE_AT, EPOCH_AT, COORDINATOR_EPOCH_AT = 12, 53, 51, 61 + 12
 
 
 def directory_of(files: MemoryFiles) -> Directory:
@@ -128,6 +128,7 @@ def torn(directory: Directory) -> None:
 
 PLANTED: list[tuple[str, Callable[[Directory], None], str]] = [
     ("a wrong offset", patched(0, ">q", -1), "follow"),
+    ("a leader epoch that falls", patched(LEADER_EPOCH_AT, ">i", -1), "leader epoch -1 at .* after 0"),
     ("a missing segment", without_segment, "follows"),
     ("a torn batch", torn, "bytes"),
     ("a wrong sequence", patched(SEQUENCE_AT, ">i", 1), "has sequence|begins with sequence"),
@@ -204,10 +205,11 @@ def test_it_reads_batches_as_the_model_does() -> None:
         _, data, positions = segment(DIRECTORY, number)
         for position, batch in zip(positions, batches_of(bytes(data)), strict=True):
             header = read_header(bytes(data), position)
-            identity = batch[:4]
+            identity = batch[:5]
             assert identity == (
                 header.base_offset,
                 header.last_offset,
+                header.partition_leader_epoch,
                 header.producer_id,
                 header.producer_epoch,
             )

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.simulation.seeds import findings
-from txnkafka.broker import fetch, transactions
+from txnkafka.broker import fetch, topics, transactions
 from txnkafka.broker.durability import Durability
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
 from txnkafka.storage.log import log_read
@@ -131,13 +131,16 @@ PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
     ),
     "unknown transactions stay open": (
         transactions, "settle", nothing, replace(POWER, sync_us=5_000, think_us=500, fault_every=50),
-        "G1a|unseen|hanging|is open since|has epochs",
+        r"G1a|unseen|hanging|is open since|has epochs|the marker at \d+ has epoch",
     ),
     "no list of aborted transactions": (log_read, "aborted_transactions", no_list, ORDINARY, "G1a"),
     "reads above the last stable offset": (fetch, "read", up_to_the_end, ORDINARY, "precommitted-read|G1a"),
     "the page cache overtakes": (
         Durability, "_is_durable_enough", overtakes,
         replace(ORDINARY, durability="page_cache", segment_bytes=700, think_us=500), "has epochs|G1a|hanging",
+    ),
+    "a start raises no leader epoch": (
+        topics, "begin_epochs", nothing, replace(ORDINARY, faults=("kill",)), "leader epoch: .* had 0 before",
     ),
     "transactions do not time out": (
         TransactionCoordinator, "_time_out", nothing, ORDINARY, "hanging|is in state 1|unseen",

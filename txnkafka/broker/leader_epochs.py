@@ -1,16 +1,78 @@
-"""What a client's leader epoch says about its view of a partition (KIP-320)."""
+"""Leader epochs of partitions: raised at each start, compared with the epoch that a client sends (KIP-320).
+
+A log may come back shorter than a consumer has read it, and grow again: after a power cut, a repair, from an
+older copy. The consumer notices only if the new records have a later leader epoch. Nothing in a directory
+proves that it is not an older copy, so each start raises the epoch of every partition, as in Apache Kafka.
+
+Kafka adds one for each election. Then the epochs of two lives that follow the same copy are equal, and a
+consumer of the first skips records of the second. Here the new epoch is also at least the number of seconds
+since 2025, so it differs between lives unless the clock was put back.
+
+Source: ``ReplicationControlManager``, ``PartitionRegistration``, ``Partition.getLocalLog``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from itertools import islice
+from typing import TYPE_CHECKING, Final
 
+from txnkafka.coordinator import metadata_records
 from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import LogDirError
+from txnkafka.model import NO_PARTITION_LEADER_EPOCH, TopicPartition
 
 if TYPE_CHECKING:
-    from txnkafka.broker.broker import Broker
-    from txnkafka.model import TopicPartition
+    from collections.abc import Iterator
 
-__all__ = ["leader_epoch_error"]
+    from txnkafka.broker.broker import Broker
+    from txnkafka.coordinator.metadata_records import LogRecord
+
+__all__ = ["begin_epochs", "leader_epoch_error", "next_epoch"]
+
+_CLOCK_BEGINS_MS: Final = 1_735_689_600_000  # 2025-01-01T00:00:00Z
+_LARGEST_OF_CLOCK: Final = 1 << 30  # in 2059, or by a wrong clock: as many epochs are left above it
+_LARGEST_EPOCH: Final = (1 << 31) - 1
+_RECORDS_OF_A_BATCH: Final = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
+
+
+def next_epoch(*known: int, now_ms: int) -> int:
+    """The leader epoch that follows ``known`` epochs of a partition. ``now_ms`` is the wall clock in
+    milliseconds since 1970. The result is larger than 2147483647, the largest epoch, only after that one."""
+    of_clock = min((now_ms - _CLOCK_BEGINS_MS) // 1000, _LARGEST_OF_CLOCK)
+    return max(*known, of_clock - 1) + 1
+
+
+def begin_epochs(broker: Broker, now_ms: int) -> None:
+    """Make this node the leader of all partitions of the registry, each in a new epoch, durably: no batch may
+    have an epoch that a power cut could take back. Raises LogDirError for a partition that has had the last
+    epoch, KafkaStorageError."""
+    records = _epoch_records(broker, now_ms)
+    while batch := list(islice(records, _RECORDS_OF_A_BATCH)):
+        broker.metadata.append(batch, now_ms)
+        broker.metadata.apply(batch)
+    broker.metadata.log.flush()
+
+
+def _epoch_records(broker: Broker, now_ms: int) -> Iterator[LogRecord]:
+    """The partitions with their new epochs. A log may have later epochs than the registry knows: it has come
+    without the registry, or from a newer copy."""
+    for topic in list(broker.image.topics.values()):
+        for number, partition in list(topic.partitions.items()):
+            name = TopicPartition(topic.name, number)
+            latest = broker.logs[name].epochs.latest if name in broker.logs else None
+            of_log = NO_PARTITION_LEADER_EPOCH if latest is None else latest
+            epoch = next_epoch(partition.leader_epoch, of_log, now_ms=now_ms)
+            if epoch > _LARGEST_EPOCH:
+                raise LogDirError(
+                    f"{name} has had the last leader epoch, {_LARGEST_EPOCH}: remove the partition from "
+                    f"{broker.data.path}, or the topic with another Kafka"
+                )
+            started = replace(
+                partition, leader=broker.node_id, isr=[broker.node_id], leader_epoch=epoch,
+                partition_epoch=partition.partition_epoch + 1, eligible_leader_replicas=(), last_known_elr=(),
+            )  # fmt: skip
+            yield metadata_records.partition_image(topic.topic_id, number, started)
 
 
 def leader_epoch_error(broker: Broker, partition: TopicPartition, current_leader_epoch: int) -> ErrorCode:

@@ -16,6 +16,7 @@ from txnkafka.broker.broker_config import MOST_PARTITIONS, check_topic
 from txnkafka.broker.colliding_names import CollidingNames
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS, topic_by_default
+from txnkafka.broker.leader_epochs import begin_epochs
 from txnkafka.broker.requests import TopicResult
 from txnkafka.broker.strays import set_aside
 from txnkafka.broker.topic_deletion import delete_topic
@@ -51,22 +52,16 @@ class Topics:
     # At start
 
     def reconcile(self, now_ms: int) -> None:
-        """Let the disk and the registry agree, here and now: partitions that were left without a leader get
-        one, those without a directory an empty one. Directories that the registry does not know are not
-        served; of a registry without topics they become topics, because it was just created.
+        """Let the disk and the registry agree, here and now: all partitions get a new leader epoch, those
+        without a directory an empty one. Directories that the registry does not know are not served; of a
+        registry without topics they become topics, because it was just created.
 
         Raises KafkaError and OSError.
         """
         broker = self._broker
         if not broker.image.topics and broker.metadata.epoch == 1:
             self._adopt(now_ms)
-        stopped = [
-            metadata_records.partition_started(topic.topic_id, number, broker.node_id)
-            for topic in broker.image.topics.values()
-            for number, partition in topic.partitions.items()
-            if partition.leader != broker.node_id
-        ]
-        self._append_durably(stopped, now_ms)
+        begin_epochs(broker, now_ms)
         known = {
             TopicPartition(topic.name, number): topic.topic_id
             for topic in broker.image.topics.values()
@@ -119,15 +114,12 @@ class Topics:
                     for name, value in configs.items()
                 )
             records.append(self.partition_record(topic_id, partition.partition))
-        self._append_durably(records, now_ms)
-        for partition, log in self._broker.logs.items():
-            log.update_config(self._broker.configs.of_topic(partition.topic))
-
-    def _append_durably(self, records: Sequence[LogRecord], now_ms: int) -> None:
         if records:
             self._broker.metadata.append(records, now_ms)
             self._broker.metadata.log.flush()
             self._broker.metadata.apply(records)
+        for partition, log in self._broker.logs.items():
+            log.update_config(self._broker.configs.of_topic(partition.topic))
 
     def partition_record(self, topic_id: str, number: int) -> LogRecord:
         """The record of a new partition, which this node leads."""

@@ -34,7 +34,6 @@ __all__ = [
     "feature_level",
     "partition",
     "partition_image",
-    "partition_started",
     "producer_ids",
     "remove_topic",
     "topic",
@@ -82,17 +81,6 @@ def partition_image(topic_id: str, number: int, image: PartitionImage) -> LogRec
         directories=image.directories,
         eligible_leader_replicas=list(image.eligible_leader_replicas) or None,
         last_known_elr=list(image.last_known_elr) or None,
-    )  # fmt: skip
-
-
-def partition_started(topic_id: str, number: int, node_id: int) -> LogRecord:
-    """A partition that a clean stop has left without a leader has one again; its leader epoch is greater by
-    one."""
-    return _record(
-        "partition_change_record", 5, 2,
-        partition_id=number, topic_id=topic_id, isr=[node_id], leader=node_id, replicas=None,
-        removing_replicas=None, adding_replicas=None, leader_recovery_state=-1, directories=None,
-        eligible_leader_replicas=[], last_known_elr=[],
     )  # fmt: skip
 
 

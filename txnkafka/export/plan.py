@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txnkafka.errors import CorruptRecordError, KafkaError, LogDirError
+from txnkafka.errors import CorruptFileError, CorruptRecordError, KafkaError, LogDirError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_pass import segment_containing
 from txnkafka.logdir.plan import BatchIdentity, DamagedBatch, HiddenRange, ReadUnit
@@ -22,6 +22,10 @@ from txnkafka.logdir.read import open_unit
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.model import TopicPartition
 from txnkafka.shown import offset_range
+from txnkafka.storage.formats.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
+from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
+from txnkafka.storage.formats.limits import EPOCHS_LIMIT
+from txnkafka.storage.log.leader_epochs import LeaderEpochs
 
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem
@@ -225,7 +229,22 @@ def _another_log(view: PartitionView, exported: ExportedEnd) -> str | None:
     if None not in (leader_epoch, found) and leader_epoch != found:
         epochs = f"with leader epoch {leader_epoch} and has leader epoch {found} there now"
         return f"up to offset {offset} {epochs}: it was truncated, and has grown again"
+    if found is None and leader_epoch is not None:  # the batch was compacted away
+        ended = LeaderEpochs(_noted_epochs(view)).end_offset_for(leader_epoch, offset)
+        if ended is not None and ended[1] < offset:
+            epochs = f"with leader epoch {leader_epoch}, and that ends at offset {ended[1]} now"
+            return f"up to offset {offset} {epochs}: it was truncated, and has grown again"
     return None
+
+
+def _noted_epochs(view: PartitionView) -> list[EpochEntry]:
+    """Return the entries of ``leader-epoch-checkpoint``; none where it cannot be read."""
+    files = view.source.file_system
+    path = files.join(view.path, LEADER_EPOCH_CHECKPOINT)
+    try:
+        return parse_leader_epoch_checkpoint(files.read(path, EPOCHS_LIMIT)) if files.exists(path) else []
+    except (CorruptFileError, OSError):
+        return []
 
 
 def _leader_epoch(view: PartitionView, offset: int) -> int | None:

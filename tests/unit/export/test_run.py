@@ -293,26 +293,6 @@ def test_a_topic_that_was_created_again_is_refused(tmp_path: Path) -> None:
     assert offsets(tmp_path / "out") == list(range(6))
 
 
-def epoch(base_offset: int, count: int, leader_epoch: int) -> bytes:
-    return batch(base_offset, count, partition_leader_epoch=leader_epoch)
-
-
-def test_a_log_that_was_truncated_and_grew_again_is_refused(tmp_path: Path) -> None:
-    write_log(tmp_path / "data", "t-0", {0: [epoch(0, 2, 1), epoch(2, 2, 1)]})
-    run_export(tmp_path / "data", tmp_path / "out")
-    write_log(tmp_path / "data", "t-0", {0: [epoch(0, 2, 1), epoch(2, 3, 2)]})
-    with pytest.raises(KafkaError, match="4 with leader epoch 1 and has leader epoch 2 there now"):
-        run_export(tmp_path / "data", tmp_path / "out", incremental=True)
-
-
-def test_an_export_continues_behind_what_was_compacted(tmp_path: Path) -> None:
-    write_log(tmp_path / "data", "t-0", {0: [epoch(0, 2, 1), epoch(2, 2, 1)]})
-    run_export(tmp_path / "data", tmp_path / "out")
-    write_log(tmp_path / "data", "t-0", {0: [epoch(0, 2, 1), epoch(6, 2, 2)]})
-    run_export(tmp_path / "data", tmp_path / "out", incremental=True)
-    assert offsets(tmp_path / "out") == [0, 1, 2, 3, 6, 7]
-
-
 def test_nothing_new_is_no_round_whatever_is_found(tmp_path: Path) -> None:
     path = write_log(tmp_path / "data", "t-0", {0: [batch(0), b"torn"]})
     first = run_export(tmp_path / "data", tmp_path / "out")

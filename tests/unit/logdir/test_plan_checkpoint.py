@@ -138,6 +138,12 @@ def append_to_another_log(root: Path) -> None:
     write_log(root, "t-0", {7: [batch(7), other.encode(), batch(11)]})
 
 
+def lose_and_append_the_same(root: Path) -> None:
+    """The same batches are appended again, by the leader of the next start."""
+    last = data(9, 2)
+    write_log(root, "t-0", {7: [*LOG[7][:-1], last[:12] + b"\0\0\0\1" + last[16:]]})
+
+
 def truncate_segments(root: Path) -> None:
     log_file(root, 7).unlink()
 
@@ -174,6 +180,7 @@ def lose_everything(root: Path) -> None:
         truncate,
         truncate_and_append,
         append_to_another_log,
+        lose_and_append_the_same,
         truncate_segments,
         compact_into_one,
         compact_in_place,

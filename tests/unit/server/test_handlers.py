@@ -165,6 +165,37 @@ def test_offset_for_leader_epoch(version: int) -> None:
     ]
 
 
+@versions("Metadata")
+def test_the_leader_epoch_of_the_last_start(version: int) -> None:
+    of = node()
+    of.restart()
+    of.restart()
+    wanted = (metadata.MetadataRequestTopic(name="t"),)
+    ((partition,),) = (topic.partitions for topic in of.ask("Metadata", version, topics=wanted).topics)
+    assert partition.leader_epoch == (2 if version >= 7 else -1)
+
+
+@versions("OffsetForLeaderEpoch")
+def test_where_the_leader_epoch_of_an_earlier_start_ends(version: int) -> None:
+    of = node()
+    of.append(batch_of(b"a"))
+    of.restart()
+    of.append(batch_of(b"b"))
+    asked = [(0, -1), (0, 1), (0, 0), (1, 1)]
+    partitions = tuple(
+        leader_epoch.OffsetForLeaderPartition(partition=0, leader_epoch=epoch, current_leader_epoch=current)
+        for epoch, current in asked
+    )
+    topics = (leader_epoch.OffsetForLeaderTopic(topic="t", partitions=partitions),)
+    (answer,) = of.ask("OffsetForLeaderEpoch", version, topics=topics).topics
+    assert [(each.error_code, each.leader_epoch, each.end_offset) for each in answer.partitions] == [
+        (ErrorCode.NONE, 0, 1),
+        (ErrorCode.NONE, 0, 1),
+        (ErrorCode.FENCED_LEADER_EPOCH, -1, -1),
+        (ErrorCode.NONE, 1, 2),
+    ]
+
+
 # Topics
 
 

@@ -146,9 +146,11 @@ def test_a_client_with_other_records_is_told_where_they_diverge(
     assert (data.diverging_epoch.epoch, data.diverging_epoch.end_offset) == diverging
 
 
-def fetched(of: WireNode, version: int, offset: int = 0, **fields: Any) -> Any:
+def fetched(of: WireNode, version: int, offset: int = 0, epoch: int = -1, **fields: Any) -> Any:
     topic = {"topic_id": topic_id(of)} if version >= 13 else {"topic": "t"}
-    partition = fetch.FetchPartition(fetch_offset=offset, partition_max_bytes=1 << 20)
+    partition = fetch.FetchPartition(
+        fetch_offset=offset, partition_max_bytes=1 << 20, current_leader_epoch=epoch
+    )
     topics = (fetch.FetchTopic(partitions=(partition,), **topic),)
     return of.ask("Fetch", version, **{"topics": topics, "min_bytes": 1, **fields})
 
@@ -167,6 +169,24 @@ def test_fetch(version: int, level: int) -> None:
     ((outside,),) = (found.partitions for found in fetched(of, version, 99).responses)
     assert (outside.error_code, outside.high_watermark) == (ErrorCode.OFFSET_OUT_OF_RANGE, -1)
     assert not outside.records
+
+
+@pytest.mark.parametrize("version", range(9, 19))
+def test_a_client_with_an_older_leader_epoch_is_told_the_new_one(version: int) -> None:
+    of = node()
+    of.restart()
+    answer = fetched(of, version, epoch=0)
+    ((data,),) = (found.partitions for found in answer.responses)
+    assert data.error_code == ErrorCode.FENCED_LEADER_EPOCH
+    leader = (data.current_leader.leader_id, data.current_leader.leader_epoch)
+    endpoints = [(each.node_id, each.host, each.port) for each in answer.node_endpoints]
+    assert leader == ((1, 1) if version >= 16 else (-1, -1))
+    assert endpoints == ([(1, "localhost", 9092)] if version >= 16 else [])
+    for epoch, error in ((1, ErrorCode.NONE), (2, ErrorCode.UNKNOWN_LEADER_EPOCH)):
+        answer = fetched(of, version, epoch=epoch)
+        ((data,),) = (found.partitions for found in answer.responses)
+        assert (data.error_code, data.current_leader.leader_id) == (error, -1)
+        assert not answer.node_endpoints
 
 
 @versions("Fetch")

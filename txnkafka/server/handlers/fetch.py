@@ -4,6 +4,8 @@ Versions 4 to 18. 5 and below get NOT_LEADER_OR_FOLLOWER for KAFKA_STORAGE_ERROR
 sessions from 7 on (KIP-227); leader epochs from 9 on (KIP-320); topics that compress with zstd need 10;
 topics have ids instead of names from 13 on.
 
+FENCED_LEADER_EPOCH comes with the leader and its epoch from 16 on (KIP-951).
+
 A read_uncommitted answer has no list of aborted transactions, a read_committed one has a list, maybe empty.
 An error is answered at once; Kafka may wait for records of other partitions first.
 """
@@ -11,6 +13,7 @@ An error is answered at once; Kafka may wait for records of other partitions fir
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.requests import FetchedPartition, FetchPartition
@@ -24,6 +27,8 @@ from txnkafka.wire.messages.fetch import (
     FetchableTopicResponse,
     FetchRequest,
     FetchResponse,
+    LeaderIdAndEpoch,
+    NodeEndpoint,
     PartitionData,
 )
 from txnkafka.wire.schema import ZERO_UUID
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Cancel, Context, Reply
+    from txnkafka.server.context import Cancel, Context, Node, Reply
     from txnkafka.server.fetch_sessions import Key, Wanted
 
 __all__ = ["handle"]
@@ -40,6 +45,7 @@ __all__ = ["handle"]
 _NOT_LOOKED_AT: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 )  # fmt: skip
+_FIRST_WITH_LEADERS: Final = 16
 LOG = logging.getLogger("txnkafka.server")
 
 
@@ -51,7 +57,7 @@ def handle(
     if isinstance(wanted, ErrorCode):
         reply(FetchResponse(error_code=wanted))
         return None
-    answer = _Answer(broker, version, wanted, reply)
+    answer = _Answer(broker, version, wanted, context.node, reply)
     fetch = Fetch(
         answer.partitions,
         isolation_level(request.isolation_level),
@@ -66,9 +72,11 @@ def handle(
 class _Answer:
     """One request by partitions: what the broker is asked, and the partitions that are refused here."""
 
-    __slots__ = ("_keys", "_reply", "_version", "_wanted", "partitions", "refused")
+    __slots__ = ("_broker", "_keys", "_node", "_reply", "_version", "_wanted", "partitions", "refused")
 
-    def __init__(self, broker: Broker, version: int, wanted: Wanted, reply: Reply) -> None:
+    def __init__(self, broker: Broker, version: int, wanted: Wanted, node: Node, reply: Reply) -> None:
+        self._broker = broker
+        self._node = node
         self._version = version
         self._wanted = wanted
         self._reply = reply
@@ -94,14 +102,30 @@ class _Answer:
     def give(self, found: Sequence[tuple[TopicPartition, FetchedPartition]]) -> None:
         """Read the records, and answer."""
         version, data = self._version, []
+        endpoints: tuple[NodeEndpoint, ...] = ()
         for key, (partition, fetched) in zip(self._keys, found, strict=True):
-            data.append((key, _data(partition.partition, fetched, version)))
+            answer = _data(partition.partition, fetched, version)
+            if fetched.error == ErrorCode.FENCED_LEADER_EPOCH and version >= _FIRST_WITH_LEADERS:
+                answer = replace(answer, current_leader=self._leader(partition))
+                endpoints = (self._endpoint(),)
+            data.append((key, answer))
         data += self.refused
         by_topic: dict[str, list[PartitionData]] = {}
         for (topic, _), each in self._wanted.answer(data):
             by_topic.setdefault(topic, []).append(each)
         topics = [_topic(topic, partitions, version) for topic, partitions in by_topic.items()]
-        self._reply(FetchResponse(session_id=self._wanted.session_id, responses=tuple(topics)))
+        self._reply(
+            FetchResponse(
+                session_id=self._wanted.session_id, responses=tuple(topics), node_endpoints=endpoints
+            )
+        )
+
+    def _leader(self, partition: TopicPartition) -> LeaderIdAndEpoch:
+        epoch = self._broker.leader_epoch(partition)
+        return LeaderIdAndEpoch(leader_id=self._broker.node_id, leader_epoch=epoch)
+
+    def _endpoint(self) -> NodeEndpoint:
+        return NodeEndpoint(node_id=self._broker.node_id, host=self._node.host, port=self._node.port)
 
 
 def _topic(topic: str, partitions: list[PartitionData], version: int) -> FetchableTopicResponse:

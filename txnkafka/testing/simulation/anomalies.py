@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.history import History, Send
 
-__all__ = ["CHECKS", "Anomaly", "anomalies"]
+__all__ = ["CHECKS", "MOST_SHOWN", "Anomaly", "anomalies"]
 
 Partition = tuple[str, int]
 MOST_SHOWN = 5  # of each kind

@@ -68,6 +68,7 @@ class _Replay:
     aborted: list[tuple[int, int, int, int]] = field(default_factory=list)
     commits: set[tuple[int, int]] = field(default_factory=set)
     next_offset: int = 0
+    leader_epoch: int = 0
 
     @property
     def _checks_sequences(self) -> bool:
@@ -85,6 +86,9 @@ class _Replay:
         elif not self.is_lenient and batch.base_offset != self.next_offset:
             self.say(f"offset {batch.base_offset} follows {self.next_offset - 1}")
         self.next_offset = batch.last_offset + 1
+        if batch.leader_epoch < self.leader_epoch:
+            self.say(f"leader epoch {batch.leader_epoch} at {batch.base_offset} after {self.leader_epoch}")
+        self.leader_epoch = batch.leader_epoch
         if batch.producer_id < 0:
             return
         state = self.producers.get(batch.producer_id)

@@ -40,6 +40,7 @@ class Batch(NamedTuple):
 
     base_offset: int
     last_offset: int
+    leader_epoch: int
     producer_id: int
     producer_epoch: int
     base_sequence: int
@@ -103,7 +104,7 @@ def _batches(data: bytes) -> Iterator[Batch]:
         if len(data) - position < _HEADER.size:
             raise ValueError(f"{len(data) - position} bytes at position {position} are no batch")
         header = _HEADER.unpack_from(data, position)
-        base, length, _, magic, _, attributes, delta, _, _, producer_id, epoch, sequence, count = header
+        base, length, leader, magic, _, attributes, delta, _, _, producer_id, epoch, sequence, count = header
         end = position + 12 + length
         if magic != 2 or end > len(data) or attributes & _CODEC:
             raise ValueError(f"the batch at position {position} has magic {magic}, {length} bytes")
@@ -114,7 +115,7 @@ def _batches(data: bytes) -> Iterator[Batch]:
             committed = struct.unpack_from(">hh", key or b"")[1] == 1
             coordinator_epoch = struct.unpack_from(">hi", value or b"")[1]
         yield Batch(
-            base, base + delta, producer_id, epoch, sequence, bool(attributes & _TRANSACTIONAL),
+            base, base + delta, leader, producer_id, epoch, sequence, bool(attributes & _TRANSACTIONAL),
             committed, coordinator_epoch, records,
         )  # fmt: skip
         position = end

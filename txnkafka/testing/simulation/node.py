@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.errors import KafkaError
 from txnkafka.testing.simulation.disk import Died, SimulatedFiles, power_cut
+from txnkafka.testing.simulation.epoch_watch import EpochWatch
 from txnkafka.testing.simulation.flushing import Flushing
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class SimulatedNode:
         self.awaited: tuple[str, Callable[[], None]] | None = None
         self.checkpoints_next = False
         self.clock_offset_ms = 0
+        self.epochs = EpochWatch()
         self.generation = 0  # of brokers
         self._scheduler = scheduler
         self._random = random
@@ -125,6 +127,7 @@ class SimulatedNode:
         files.failures = 0
         files.settled = len(files.journal)
         self.broker = broker
+        self.epochs.started(broker)
         self._counts["start"] += 1
         self._scheduler.note("start", self.generation)
         self.wake()

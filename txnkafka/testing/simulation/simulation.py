@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.env import Random, random_from
 from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation.administrator import Administrator
-from txnkafka.testing.simulation.anomalies import anomalies
+from txnkafka.testing.simulation.anomalies import MOST_SHOWN, anomalies
 from txnkafka.testing.simulation.client import World
 from txnkafka.testing.simulation.consumer import Consumer
 from txnkafka.testing.simulation.faults import Faults
@@ -229,4 +229,5 @@ class Simulation:
     def findings(self) -> list[str]:
         """What should not be: problems of liveness, and the anomalies of the history."""
         unexpected = [f"unexpected: {name}" for name in self.counts if name.endswith("UNKNOWN_SERVER_ERROR")]
-        return [*self._problems, *self.world.complaints, *unexpected, *map(str, anomalies(self.history))]
+        complaints = [*self._problems, *self.world.complaints, *self.node.epochs.complaints[:MOST_SHOWN]]
+        return [*complaints, *unexpected, *map(str, anomalies(self.history))]

@@ -16,7 +16,15 @@ import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.errors.TimeoutException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 
-/** Members of groups, for ClientProcess; the commands are those of card/jobs.py. */
+/**
+ * Members of groups, for ClientProcess; the commands are those of card/jobs.py. And consumers that assign
+ * partition 0 to themselves, and begin at the committed offset, or else at the start:
+ *
+ * <pre>
+ * follow consumer=NAME server=… group=… topic=… reset=earliest|latest|none
+ * commit consumer=NAME
+ * </pre>
+ */
 final class GroupCommands {
     private static final Duration POLL = Duration.ofMillis(100);
     private static final Duration CLOSE = Duration.ofSeconds(5);
@@ -45,6 +53,10 @@ final class GroupCommands {
             join(options);
             return List.of();
         }
+        if (command.equals("follow")) {
+            follow(options);
+            return List.of();
+        }
         Member member = members.get(options.get("consumer"));
         switch (command) {
             case "poll":
@@ -53,6 +65,9 @@ final class GroupCommands {
                 member.poll();
                 return member.consumer.assignment().stream()
                     .map(each -> "" + each.partition()).sorted().toList();
+            case "commit":
+                member.consumer.commitSync();
+                return List.of();
             case "commit-offset":
                 member.consumer.commitSync(offset(options));
                 return List.of();
@@ -104,6 +119,21 @@ final class GroupCommands {
         StringDeserializer text = new StringDeserializer();
         KafkaConsumer<String, String> consumer = new KafkaConsumer<>(properties, text, text);
         consumer.subscribe(List.of(options.get("topic")));
+        members.put(options.get("consumer"), new Member(consumer));
+    }
+
+    private void follow(Map<String, String> options) {
+        Properties properties = new Properties();
+        properties.put("bootstrap.servers", options.get("server"));
+        properties.put("group.id", options.get("group"));
+        properties.put("enable.auto.commit", "false");
+        properties.put("auto.offset.reset", options.get("reset"));
+        StringDeserializer text = new StringDeserializer();
+        KafkaConsumer<String, String> consumer = new KafkaConsumer<>(properties, text, text);
+        TopicPartition partition = new TopicPartition(options.get("topic"), 0);
+        consumer.assign(List.of(partition));
+        if (consumer.committed(Set.of(partition)).get(partition) == null)
+            consumer.seek(partition, 0);
         members.put(options.get("consumer"), new Member(consumer));
     }
 
