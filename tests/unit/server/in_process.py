@@ -13,6 +13,7 @@ import pytest
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.env import SystemClock
+from txnkafka.server.listeners import listeners_at
 from txnkafka.server.tcp import Server, _new_event_loop
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
@@ -66,7 +67,8 @@ def serve(scenario: Scenario, *, address: str = "127.0.0.1", **configs: Any) -> 
     async def run() -> None:
         server = Server(broker, clock, asyncio.get_running_loop())
         listening: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(server.run(address, 0, lambda *at: listening.set_result(at)))
+        listeners = listeners_at([(address, 0)], {})
+        serving = asyncio.create_task(server.run(listeners, lambda at: listening.set_result(at[0])))
         _, port = await asyncio.wait_for(listening, WAIT)
 
         clients: list[Client] = []

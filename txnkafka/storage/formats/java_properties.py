@@ -1,4 +1,5 @@
-"""Parses files in Java's properties format, which Kafka uses for ``meta.properties`` and ``server.properties``.
+"""Parses files in Java's properties format, which Kafka uses for ``meta.properties`` and
+``server.properties``.
 
 Source: ``java.util.Properties.load(InputStream)``.
 """
@@ -33,8 +34,8 @@ class Property(NamedTuple):
 
 
 def parse_properties(data: bytes) -> Iterator[Property]:
-    """Yield the entries of a file in their order; of those with the same key the last one counts in Java. Bytes
-    are ISO 8859-1. Raises CorruptFileError for a bad unicode escape, with the number of its line."""
+    """Yield the entries of a file in their order; of those with the same key the last one counts in Java.
+    Bytes are ISO 8859-1. Raises CorruptFileError for a bad unicode escape, with the number of its line."""
     for line_number, text in _logical_lines(data.decode("latin-1")):
         found = _divided(text)
         if found is None:
@@ -43,8 +44,9 @@ def parse_properties(data: bytes) -> Iterator[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines that are neither empty nor comments, joined with those that continue them, each with the number
-    of its first line. As long as nothing but a backslash has come, the next line may still be a comment."""
+    """Yield lines that are neither empty nor comments, joined with those that continue them, each with the
+    number of its first line. As long as nothing but a backslash has come, the next line may still be a
+    comment."""
     parts: list[str] = []
     begin = 0
     for number, raw in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):

@@ -1,4 +1,4 @@
-"""Java's properties format; tests/conformance/test_java_properties.py compares with ``java.util.Properties``."""
+"""Java's properties format; tests/conformance/test_java_properties.py has Java as judge."""
 
 from __future__ import annotations
 

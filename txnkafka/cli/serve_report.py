@@ -1,0 +1,100 @@
+"""What an operator reads of ``serve`` on stderr: its start, a recovery, its stop, and who can reach it. A
+line each; with ``--log-format json`` the values are fields, too."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+from typing import TYPE_CHECKING
+
+import txnkafka
+from txnkafka.server.listeners import address_text
+from txnkafka.storage.formats.layout import META_PROPERTIES, parse_partition_directory
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.env import DataFiles
+    from txnkafka.server.listeners import Endpoint
+
+__all__ = ["is_loopback", "log_recovery", "log_start", "log_stop", "warn_of_exposure", "was_owned"]
+
+LOG = logging.getLogger("txnkafka.server")
+
+
+def was_owned(files: DataFiles, path: str) -> bool:
+    """Return True for a directory that was opened before, or has partitions. Ask before it is opened."""
+    if not files.is_directory(path):
+        return False
+    names = [entry.name for entry in files.list(path)]
+    return META_PROPERTIES in names or any(map(parse_partition_directory, names))
+
+
+def log_recovery(broker: Broker, seconds: float) -> None:
+    """Log what opening the directory had to check, unless it was stopped cleanly; ``seconds`` is how long
+    opening it took."""
+    data = broker.data
+    if data.was_clean:
+        return
+    fields = {
+        "event": "recovery", "directory": data.path, "logs_checked": len(data.recovered_from),
+        "bytes_cut": data.bytes_cut, "seconds": round(seconds, 3),
+    }  # fmt: skip
+    _log(
+        "{directory} was not stopped cleanly: {logs_checked:,} logs checked, {bytes_cut:,} bytes cut, "
+        "{seconds:.1f} s", fields,
+    )  # fmt: skip
+
+
+def log_start(broker: Broker) -> None:
+    """Log what is served."""
+    fields = {
+        "event": "start", "version": txnkafka.__version__, "directory": broker.data.path,
+        "cluster_id": broker.cluster_id, "node_id": broker.node_id, "partitions": len(broker.logs),
+    }  # fmt: skip
+    _log(
+        "txnkafka {version} serves {directory}: cluster {cluster_id}, node {node_id}, "
+        "partitions {partitions:,}",
+        fields,
+    )
+
+
+def log_stop(broker: Broker, seconds: float) -> None:
+    """Log how the directory was left, after its close."""
+    fields = {"event": "stop", "is_clean": broker.data.is_left_clean, "seconds": round(seconds, 3)}
+    if broker.data.is_left_clean:
+        _log("stopped cleanly, {seconds:.1f} s", fields)
+    else:
+        _log("stopped, {seconds:.1f} s; the next start checks all logs, since some were not opened", fields)
+
+
+def _log(text: str, fields: dict[str, object]) -> None:
+    LOG.info("%s", text.format(**fields), extra={"fields": fields})
+
+
+def warn_of_exposure(listening: Iterable[tuple[str, int]], endpoints: Iterable[Endpoint]) -> None:
+    """Warn of each listener that others than this machine may reach: it listens on another address than the
+    loopback, or sends clients to one, to which something forwards."""
+    for (host, port), endpoint in zip(listening, endpoints, strict=True):
+        if is_loopback(host) and is_loopback(endpoint.host or host):
+            continue
+        fields = {"event": "exposed", "listener": endpoint.name, "host": host, "port": port}
+        LOG.warning(
+            "the listener %s can be reached from other machines (%s): connections are neither encrypted nor "
+            "authenticated, so everybody there may read, write and delete; 'txnkafka docs serve' has ways to "
+            "restrict it", endpoint.name, _place(host, port, endpoint), extra={"fields": fields},
+        )  # fmt: skip
+
+
+def _place(host: str, port: int, endpoint: Endpoint) -> str:
+    shown = address_text(host, port)
+    return shown if not is_loopback(host) else f"{shown}, advertised as {endpoint}"
+
+
+def is_loopback(host: str) -> bool:
+    """Return True for an address, or a name, that only programs of this machine can connect to."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return host == "localhost" or host.endswith(".localhost")
