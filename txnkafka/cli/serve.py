@@ -191,10 +191,10 @@ def _run(broker: Broker, clock: Clock, settings: ServeSettings, metrics: _Metric
         if metrics is not None:
             metrics.watch(server)
 
-    def listening(addresses: list[tuple[str, int]]) -> None:
+    def listening(addresses: list[list[tuple[str, int]]]) -> None:
         warn_of_exposure(addresses, servers[0].endpoints)
-        for host, port in addresses:
-            write_text(f"listening on {address_text(host, port)}")
+        for first, *_ in addresses:
+            write_text(f"listening on {address_text(*first)}")
         sys.stdout.flush()
 
     def end() -> None:

@@ -12,11 +12,12 @@ from txnkafka.server.listeners import address_text
 from txnkafka.storage.formats.layout import META_PROPERTIES, parse_partition_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from txnkafka.broker.broker import Broker
     from txnkafka.env import DataFiles
     from txnkafka.server.listeners import Endpoint
+    from txnkafka.server.tcp import Address
 
 __all__ = ["is_loopback", "log_recovery", "log_start", "log_stop", "warn_of_exposure", "was_owned"]
 
@@ -73,23 +74,20 @@ def _log(text: str, fields: dict[str, object]) -> None:
     LOG.info("%s", text.format(**fields), extra={"fields": fields})
 
 
-def warn_of_exposure(listening: Iterable[tuple[str, int]], endpoints: Iterable[Endpoint]) -> None:
-    """Warn of each listener that others than this machine may reach: it listens on another address than the
-    loopback, or sends clients to one, to which something forwards."""
-    for (host, port), endpoint in zip(listening, endpoints, strict=True):
-        if is_loopback(host) and is_loopback(endpoint.host or host):
+def warn_of_exposure(listening: Iterable[Sequence[Address]], endpoints: Iterable[Endpoint]) -> None:
+    """Warn of each listener that can be reached from other machines: one of its addresses is not the
+    loopback's, or the one that clients get is not, so that something forwards to it."""
+    for addresses, endpoint in zip(listening, endpoints, strict=True):
+        beyond = [address_text(*address) for address in addresses if not is_loopback(address[0])]
+        if not beyond and (not endpoint.host or is_loopback(endpoint.host)):
             continue
-        fields = {"event": "exposed", "listener": endpoint.name, "host": host, "port": port}
+        shown = ", ".join(beyond) or f"{address_text(*addresses[0])}, advertised as {endpoint}"
         LOG.warning(
             "the listener %s can be reached from other machines (%s): connections are neither encrypted nor "
-            "authenticated, so everybody there may read, write and delete; 'txnkafka docs serve' has ways to "
-            "restrict it", endpoint.name, _place(host, port, endpoint), extra={"fields": fields},
+            "authenticated, so everybody there may read, write and delete; 'txnkafka docs serve' says how to "
+            "restrict that", endpoint.name, shown,
+            extra={"fields": {"event": "exposed", "listener": endpoint.name, "addresses": shown}},
         )  # fmt: skip
-
-
-def _place(host: str, port: int, endpoint: Endpoint) -> str:
-    shown = address_text(host, port)
-    return shown if not is_loopback(host) else f"{shown}, advertised as {endpoint}"
 
 
 def is_loopback(host: str) -> bool:

@@ -32,18 +32,21 @@ LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of th
 MAX_UNSENT_BYTES: Final = 256 << 20  # of answers to all clients; then those to Fetch are small
 STOP_SECONDS: Final = 5.0  # how long a stop waits for clients to take their answers
 
+Address = tuple[str, int]
+"""Host and port."""
+
 
 def serve(
     broker: Broker,
     clock: Clock,
     listeners: Sequence[Listener],
-    on_listening: Callable[[list[tuple[str, int]]], None],
+    on_listening: Callable[[list[list[Address]]], None],
     *,
     on_start: Callable[[Server], None] | None = None,
     on_end: Callable[[], None],
 ) -> None:
     """Serve the broker on its listeners until SIGTERM, SIGINT or SIGHUP. ``on_start`` is called with the
-    server before, ``on_listening`` with the address of each listener when clients can connect, ``on_end``
+    server before, ``on_listening`` with the addresses of each listener when clients can connect, ``on_end``
     when the broker is idle, to close it: further signals do not end the process meanwhile. Raises OSError
     when an address cannot be listened on, and what the broker raises, which is not to be used any more
     then."""
@@ -81,10 +84,8 @@ def _bound(listeners: Sequence[Listener]) -> list[list[socket.socket]]:
     return bound
 
 
-def _address(sockets: list[socket.socket]) -> tuple[str, int]:
-    """Return the host and the port of a listener: of its first socket."""
-    host, port = sockets[0].getsockname()[:2]
-    return host, port
+def _addresses(sockets: list[socket.socket]) -> list[Address]:
+    return [each.getsockname()[:2] for each in sockets]
 
 
 class Server:
@@ -113,7 +114,7 @@ class Server:
         self.host = BrokerHost(broker, loop, clock, on_turn=self._on_turn, on_failure=self._on_failure)
 
     async def run(
-        self, listeners: Sequence[Listener], on_listening: Callable[[list[tuple[str, int]]], None]
+        self, listeners: Sequence[Listener], on_listening: Callable[[list[list[Address]]], None]
     ) -> None:
         """Listen, and serve until ``stop``."""
         bound = _bound(listeners)
@@ -125,7 +126,7 @@ class Server:
         self.host.wake()
         self._close_idle()
         self.is_listening = True
-        on_listening([_address(sockets) for sockets in bound])
+        on_listening([_addresses(sockets) for sockets in bound])
         try:
             await self._stopped
             for each in listening:
@@ -140,7 +141,7 @@ class Server:
         self, listeners: Sequence[Listener], bound: list[list[socket.socket]]
     ) -> list[asyncio.Server]:
         self.endpoints = [
-            listener.bound(*_address(sockets)) for listener, sockets in zip(listeners, bound, strict=True)
+            each.bound(*_addresses(sockets)[0]) for each, sockets in zip(listeners, bound, strict=True)
         ]
         return [
             await self._loop.create_server(

@@ -68,7 +68,7 @@ def serve(scenario: Scenario, *, address: str = "127.0.0.1", **configs: Any) -> 
         server = Server(broker, clock, asyncio.get_running_loop())
         listening: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
         listeners = listeners_at([(address, 0)], {})
-        serving = asyncio.create_task(server.run(listeners, lambda at: listening.set_result(at[0])))
+        serving = asyncio.create_task(server.run(listeners, lambda at: listening.set_result(at[0][0])))
         _, port = await asyncio.wait_for(listening, WAIT)
 
         clients: list[Client] = []
