@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as Offset
 from prometheus_client.parser import text_string_to_metric_families
 
 import txnkafka
@@ -307,8 +308,28 @@ def test_the_log_as_json(tmp_path: Path) -> None:
     assert any("the connection is closed" in row["message"] for row in rows)
 
 
+def test_the_alerts_of_the_page_name_metrics_that_a_scrape_has(served: Serving) -> None:
+    """With the labels that their texts use."""
+    producer(served).flush(SECONDS)
+    consumer = Consumer({"bootstrap.servers": served.address, "group.id": "g"})
+    consumer.commit(offsets=[Offset("t", 0, 0)], asynchronous=False)
+    consumer.close()
+    text = DOCS.read_text(encoding="utf-8").split("```yaml\n", 1)[1].split("```", 1)[0]
+    rules = text.split("- alert: ")[1:]
+    assert len(rules) == 4
+    names = {key[0] for key in scraped(served)}
+    labels = {metric.name: set(metric.labels) for metric in METRICS}
+    for rule in rules:
+        used = set(re.findall(r"\b(?:kafka|txnkafka)_\w+", rule))
+        assert used
+        assert used <= names, rule
+        in_text = set(re.findall(r"\$labels\.(\w+)", rule))
+        assert all(in_text <= labels[name] for name in used), rule
+
+
 def test_every_metric_is_documented() -> None:
-    rows = [line for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    lines = DOCS.read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if re.match(r"\| `(txn)?kafka_", line)]
     table = {cells[1].strip(" `"): cells for cells in (line.split("|") for line in rows)}
     assert table.keys() == NAMES
     for metric in METRICS:
