@@ -159,5 +159,5 @@ def _broker_config(given: Mapping[str, str]) -> BrokerConfig:
 
 def _placed(reason: str, path: str | None, file: Mapping[str, _Line]) -> str:
     """Return a reason with the place of the setting that it names first."""
-    named = next((name for name in re.split(r"[\s:,]+", reason) if name in file), None)
+    named = next((name for name in re.split(r"[\s:;,]+", reason) if name in file), None)
     return reason if named is None else f"{path}, line {file[named].number}: {reason}"

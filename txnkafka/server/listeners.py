@@ -180,7 +180,7 @@ def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
         raise ValueError(f"{PROTOCOLS} has no protocol for the listener {name}: add {name}:PLAINTEXT")
     if protocol != DEFAULT_NAME:
         raise ValueError(
-            f"the listener {name} cannot have the protocol {protocol}: connections are neither encrypted nor "
+            f"{LISTENERS}: {name} cannot have the protocol {protocol}: connections are neither encrypted nor "
             "authenticated, so PLAINTEXT is the only one"
         )
 

@@ -55,11 +55,11 @@ def test_addresses_of_the_command_line_replace_listeners() -> None:
         ({"listeners": "PLAINTEXT://h:65536"}, "is not NAME://HOST:PORT"),
         ({"listeners": " , "}, "listeners has no listener"),
         ({"listeners": "PLAINTEXT://:1,plaintext://:2"}, "listeners has the listener PLAINTEXT twice"),
-        ({"listeners": "SSL://:9093"}, "the listener SSL cannot have the protocol SSL: .*PLAINTEXT"),
+        ({"listeners": "SSL://:9093"}, "listeners: SSL cannot have the protocol SSL: .*PLAINTEXT"),
         ({"listeners": "X://:1"}, "no protocol for the listener X: add X:PLAINTEXT"),
         (
             {"listeners": "X://:1", "listener.security.protocol.map": "X:SASL_SSL"},
-            "the listener X cannot have the protocol SASL_SSL",
+            "listeners: X cannot have the protocol SASL_SSL",
         ),
         ({"listener.security.protocol.map": "PLAINTEXT:TLS"}, "'PLAINTEXT:TLS' is not NAME:PROTOCOL"),
         (
