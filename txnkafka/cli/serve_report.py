@@ -40,7 +40,8 @@ def log_recovery(broker: Broker, seconds: float) -> None:
         return
     fields = {
         "event": "recovery", "directory": data.path, "logs_checked": len(data.recovered_from),
-        "bytes_cut": data.bytes_cut, "seconds": round(seconds, 3),
+        "bytes_cut": sum(step.bytes_cut for log in data.logs.values() for step in log.repairs),
+        "seconds": round(seconds, 3),
     }  # fmt: skip
     _log(
         "{directory} was not stopped cleanly: {logs_checked:,} logs checked, {bytes_cut:,} bytes cut, "

@@ -56,10 +56,9 @@ _METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has another ow
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``retired`` those that wait for their deletion;
     ``refused`` has the error for each partition that cannot be opened: it is damaged below its recovery
-    point, unreadable, or a link. ``repairs`` lists the repairs made by opening, and ``bytes_cut`` counts what
-    they removed from logs; ``was_clean`` says whether the last owner stopped cleanly, ``is_left_clean``
-    whether this one did. Only one thread at a time may use it, except for ``run`` of the returned work, for
-    which a host releases its lock.
+    point, unreadable, or a link. ``repairs`` lists the repairs made by opening. ``was_clean`` says whether the
+    last owner stopped cleanly, ``is_left_clean`` whether this one did. Only one thread at a time may use it,
+    except for ``run`` of the returned work, for which a host releases its lock.
 
     ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
     others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
@@ -89,7 +88,6 @@ class DataDirectory:
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
-        self.bytes_cut = 0
         self.is_left_clean = False
         self.repairs_of_directory: list[RepairStep] = []  # repairs of files outside of partitions
         self.in_creation: dict[TopicPartition, str] = {}  # the topic ids of a creation under way
@@ -185,7 +183,6 @@ class DataDirectory:
         if is_torn:
             log.note("partition.metadata", "removed", "the partition is empty, and the file damaged")
         self.repairs += [f"{partition}: {repair}" for repair in log.repairs]
-        self.bytes_cut += sum(repair.bytes_cut for repair in log.repairs)
         if topic_id is not None:
             self.topic_ids[partition] = topic_id
 

@@ -7,10 +7,11 @@ import java.util.HexFormat;
 import java.util.Properties;
 import java.util.TreeMap;
 
-/** Loads property files: a line of hexadecimal digits each on stdin, a line with the entries each on stdout. */
+/** Loads property files: hexadecimal digits, one file a line, on stdin; their entries on stdout. */
 public class LoadProperties {
     public static void main(String[] arguments) throws IOException {
-        BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
+        InputStreamReader stdin = new InputStreamReader(System.in, StandardCharsets.US_ASCII);
+        BufferedReader input = new BufferedReader(stdin);
         StringBuilder output = new StringBuilder();
         for (String line = input.readLine(); line != null; line = input.readLine()) {
             output.append(loaded(HexFormat.of().parseHex(line))).append('\n');

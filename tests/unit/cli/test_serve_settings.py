@@ -11,7 +11,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 from txnkafka.cli.serve_settings import serve_settings
 
-DISTRIBUTED = """\
+DISTRIBUTED = r"""
 # As in config/server.properties of Apache Kafka 4.3
 process.roles=broker,controller
 node.id=1
@@ -20,7 +20,8 @@ listeners=PLAINTEXT://:9092,CONTROLLER://:9093
 inter.broker.listener.name=PLAINTEXT
 advertised.listeners=PLAINTEXT://localhost:9092,CONTROLLER://localhost:9093
 controller.listener.names=CONTROLLER
-listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
+listener.security.protocol.map=CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT,SSL:SSL,\
+    SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL
 num.network.threads=3
 num.io.threads=8
 socket.send.buffer.bytes=102400
@@ -52,7 +53,8 @@ def test_the_file_of_kafkas_distribution(tmp_path: Path, caplog: pytest.LogCaptu
     assert found.data == "/tmp/kraft-combined-logs"
     assert found.node_id == 1
     (listener,) = found.listeners
-    assert (str(listener.listen), str(listener.advertised)) == ("PLAINTEXT://:9092", "PLAINTEXT://localhost:9092")
+    assert str(listener.listen) == "PLAINTEXT://:9092"
+    assert str(listener.advertised) == "PLAINTEXT://localhost:9092"
     assert found.config.socket_request_max_bytes == 104_857_600
     assert found.config.topic_defaults["retention.ms"] == str(168 * 3_600_000)
     (record,) = caplog.records
