@@ -7,8 +7,10 @@ from pathlib import Path
 
 import click
 import pytest
+from confluent_kafka.admin import AdminClient
 
 from tests.unit.cli.conftest import Run
+from tests.unit.server.serving import Serving
 from txnkafka.cli.serve_settings import serve_settings
 
 DISTRIBUTED = r"""
@@ -148,6 +150,15 @@ def test_several_directories(tmp_path: Path) -> None:
     with pytest.raises(click.UsageError, match="has 2 directories, and the data directory is one"):
         serve_settings(None, [], {}, path)
     assert serve_settings("/a", [], {}, path).data == "/a"
+
+
+def test_a_new_directory_gets_the_node_id(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with Serving(data, "--config", "node.id=7") as serving:
+        admin = AdminClient({"bootstrap.servers": serving.address, "log_level": 0})
+        assert list(admin.list_topics(timeout=30).brokers) == [7]
+        assert serving.stop() == 0
+    assert "node.id=7\n" in (data / "meta.properties").read_text()
 
 
 def test_the_directory_of_another_node(run: Run, tmp_path: Path) -> None:
