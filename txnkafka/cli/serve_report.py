@@ -1,5 +1,5 @@
-"""What an operator reads of ``serve`` on stderr: its start, a recovery, its stop, and who can reach it. A
-line each; with ``--log-format json`` the values are fields, too."""
+"""The lines of ``serve`` on stderr for an operator: start, recovery, stop, and listeners that other machines
+can reach. With ``--log-format json`` the values are fields as well."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def log_recovery(broker: Broker, seconds: float) -> None:
 
 
 def log_start(broker: Broker) -> None:
-    """Log what is served."""
+    """Log the version, the directory and the number of partitions."""
     fields = {
         "event": "start", "version": txnkafka.__version__, "directory": broker.data.path,
         "cluster_id": broker.cluster_id, "node_id": broker.node_id, "partitions": len(broker.logs),
@@ -84,9 +84,9 @@ def warn_of_exposure(listening: Iterable[Sequence[Address]], endpoints: Iterable
             continue
         shown = ", ".join(beyond) or f"{address_text(*addresses[0])}, advertised as {endpoint}"
         LOG.warning(
-            "the listener %s can be reached from other machines (%s): connections are neither encrypted nor "
-            "authenticated, so everybody there may read, write and delete; 'txnkafka docs serve' says how to "
-            "restrict that", endpoint.name, shown,
+            "the listener %s can be reached from other machines (%s), without encryption, and clients are "
+            "not authenticated: each of them may read, write and delete; 'txnkafka docs serve' has ways to "
+            "restrict this (Security)", endpoint.name, shown,
             extra={"fields": {"event": "exposed", "listener": endpoint.name, "addresses": shown}},
         )  # fmt: skip
 

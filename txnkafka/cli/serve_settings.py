@@ -1,5 +1,4 @@
-"""The settings of ``serve``: those of a file in Kafka's format, and those of the command line, which beat
-them."""
+"""Merges the settings of ``serve``: the command line beats a file in Kafka's format."""
 
 from __future__ import annotations
 

@@ -31,9 +31,10 @@ def unbounded() -> int:
 
 
 class Node(NamedTuple):
-    """How clients reach this broker, and what it keeps across connections: ``host`` and ``port`` are those of
-    the listener that the client came in by, ``endpoints`` are the addresses of all listeners. ``room``
-    returns how many bytes of records an answer may have, given those that clients have not taken yet."""
+    """The addresses of this broker for a client, and its state across connections. ``host`` and ``port``
+    belong to the listener that the client came in by, ``endpoints`` has the addresses of all listeners.
+    ``room`` returns the number of bytes of records that an answer may have, given those that clients have not
+    taken yet."""
 
     host: str
     port: int

@@ -161,7 +161,7 @@ class Server:
 
     @property
     def stopping_seconds(self) -> float:
-        """How long ago ``stop`` was called."""
+        """Seconds since ``stop`` was called."""
         return self.time() - self._stopped_at
 
     def accepts(self, connection: Connection) -> bool:

@@ -103,7 +103,7 @@ def test_listeners_beyond_the_loopback(
     assert [each.levelname for each in caplog.records] == ["WARNING"] * is_exposed
     if is_exposed:
         assert "the listener A can be reached from other machines" in caplog.text
-        assert "neither encrypted nor authenticated" in caplog.text
+        assert "clients are not authenticated: each of them may read, write and delete" in caplog.text
 
 
 def test_the_warning_is_on_stderr(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ def written(tmp_path: Path, text: str) -> str:
 
 
 def test_the_file_of_kafkas_distribution(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """What has no effect is logged in one line."""
+    """Settings without effect are logged in one line."""
     found = serve_settings(None, [], {}, written(tmp_path, DISTRIBUTED))
     assert found.data == "/tmp/kraft-combined-logs"
     assert found.node_id == 1

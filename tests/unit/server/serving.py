@@ -52,7 +52,7 @@ class Serving:
     ) -> None:
         self._log = (data.parent / f"{data.name}.log").open("a+")
         command = serve_command(data, port, *options, event_loop=event_loop)
-        if config_file is not None:  # which says where to listen, and what to serve
+        if config_file is not None:  # which has the addresses and the directory
             command = [*command[: command.index("serve") + 1], "--config-file", str(config_file), *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
         assert self._process.stdout is not None

@@ -94,7 +94,7 @@ def test_a_failure_of_the_fixture_shows_stderr(tmp_path: Path) -> None:
 
 
 def test_the_time_limit_of_the_fixture(tmp_path: Path) -> None:
-    """A broker that says nothing is killed."""
+    """A broker that prints nothing is killed."""
     hangs = '[sys.executable, "-c", "import time; time.sleep(1000)", "serve"'
     change = '[sys.executable, "-m", "txnkafka", "serve"', hangs
     done = with_the_fixture(tmp_path, change, "SECONDS = 1")

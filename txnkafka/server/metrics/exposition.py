@@ -16,7 +16,7 @@ from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
@@ -75,7 +75,7 @@ class MetricsServer:
         registry.register(_Collector(self))
         ProcessCollector(registry=registry)
         self._http, self._thread = start_http_server(port, host, registry)
-        self._http.set_app(self._routed(self._http.get_app()))
+        self._http.set_app(self._routed(make_wsgi_app(registry)))
         self._http.RequestHandlerClass = _bounded(self._http.RequestHandlerClass)
         self.address = str(self._http.server_address[0]), self._http.server_port
 
