@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import socket
 import subprocess
 import time
 import uuid
@@ -12,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.conformance.maven import kafka_jars
+from tests.unit.server.serving import free_ports
 
 __all__ = ["KafkaBroker", "java"]
 
@@ -53,7 +53,7 @@ class KafkaBroker:
         self._config = directory / "server.properties"
         self._log = directory / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
-        port, controller_port = _free_ports(2)
+        port, controller_port = free_ports(2)
         self.bootstrap_servers = f"127.0.0.1:{port}"
         controller = f"127.0.0.1:{controller_port}"
         addresses = {
@@ -138,11 +138,3 @@ class KafkaBroker:
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"Kafka's directory could not be formatted:\n{done.stdout}{done.stderr}")
-
-
-def _free_ports(count: int) -> list[int]:
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [each.getsockname()[1] for each in sockets]

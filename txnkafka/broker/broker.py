@@ -61,9 +61,11 @@ def open_broker(
     *,
     now_ms: int,
     durability: Mode = "fsync",
+    node_id: int | None = None,
 ) -> Broker:
     """Open the data directory at ``path``, or create it, and start a broker on it: recover its logs, load its
-    coordinators. Raises LogDirError, KafkaError and OSError."""
+    coordinators. Raises LogDirError, also for a directory of another node than ``node_id``, KafkaError and
+    OSError."""
     config = config or BrokerConfig()
     opened: list[tuple[MetadataLog, Configs]] = []
 
@@ -76,7 +78,7 @@ def open_broker(
     try:
         data = DataDirectory(
             files, path, lambda topic: opened[0][1].of_topic(topic),
-            now_ms=now_ms, on_locked=on_locked, holds_recovery_points=True,
+            now_ms=now_ms, node_id=node_id, on_locked=on_locked, holds_recovery_points=True,
         )  # fmt: skip
         return Broker(data, *opened[0], now_ms=now_ms, durability=durability)
     except BaseException:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from re import fullmatch
 from typing import Any, Final
 
-from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, refusal
+from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT, contradiction, refusal
 from txnkafka.broker.group_settings import check_groups
 from txnkafka.config import LogConfig
 
@@ -109,27 +109,47 @@ class BrokerConfig:
         """Parse Kafka's names and texts, as ``server.properties`` has them. A setting that means nothing to a
         broker of one node is logged and ignored. Raises ValueError for an unknown name, for one that asks for
         what there is not here, and for a bad value."""
+        for reason in cls.refusals(configs).values():
+            raise ValueError(reason)
+        unused = ", ".join(f"{name}={text}" for name, text in configs.items() if name in WITHOUT_EFFECT)
+        if unused:
+            LOG.warning("settings without effect on one node: %s", unused)
         found, defaults = cls._parsed(configs)
         return cls(topic_defaults=defaults, given=dict(configs), **found)
 
     def changed(self, configs: Mapping[str, str]) -> BrokerConfig:
-        """Return these settings with others over them; see ``of``."""
+        """Return these settings with others over them, which ``refusals`` does not have. Raises ValueError
+        for a bad value."""
         found, defaults = self._parsed(configs)
         return replace(self, topic_defaults={**self.topic_defaults, **defaults}, **found)
 
     @classmethod
-    def _parsed(cls, configs: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Values by field, and those of topics."""
+    def kinds(cls) -> dict[str, str]:
+        """Return the type of each setting, by Kafka's name; those of topics are in ``TOPIC_SYNONYMS``."""
         kinds = {setting.name.replace("_", "."): str(setting.type) for setting in fields(cls)}
         del kinds["topic.defaults"], kinds["given"]
+        return kinds
+
+    @classmethod
+    def refusals(cls, configs: Mapping[str, str]) -> dict[str, str]:
+        """Return the settings that a broker of one node cannot have, each with the reason; bad values are not
+        among them."""
+        kinds, found = cls.kinds(), {}
+        for name, text in configs.items():
+            if name in WITHOUT_EFFECT:
+                found[name] = contradiction(name, text)
+            elif name not in kinds and name not in TOPIC_SYNONYMS:
+                found[name] = refusal(name, kinds)
+        return {name: reason for name, reason in found.items() if reason}
+
+    @classmethod
+    def _parsed(cls, configs: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+        """Return values by field, and those of topics."""
+        kinds = cls.kinds()
         found: dict[str, Any] = {}
         for name, text in configs.items():
             if name in kinds:
                 found[name.replace(".", "_")] = _parsed(name, text, kinds[name])
-            elif name in WITHOUT_EFFECT:
-                LOG.warning("the setting %s=%s has no effect on one node", name, text)
-            elif name not in TOPIC_SYNONYMS:
-                raise ValueError(refusal(name, kinds))
         defaults: dict[str, str] = {}
         for name, (topic_name, unit) in TOPIC_SYNONYMS.items():
             if name in configs:

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["DYNAMIC", "DYNAMIC_WITHOUT_EFFECT", "TOPIC_SYNONYMS", "WITHOUT_EFFECT", "refusal"]
+__all__ = [
+    "DYNAMIC",
+    "DYNAMIC_WITHOUT_EFFECT",
+    "TOPIC_SYNONYMS",
+    "WITHOUT_EFFECT",
+    "contradiction",
+    "refusal",
+]
 
 _MINUTE, _HOUR = 60_000, 3_600_000
 # Of several for one setting of a topic, the first wins, as in Kafka: ms before minutes before hours.
@@ -120,6 +127,17 @@ WITHOUT_EFFECT: Final = frozenset((_NAMES + _OF_OTHER_GROUPS).split())
 """Settings that are accepted and change nothing: there is one node, one directory and one thread, and there
 are no share and streams groups."""
 
+
+def contradiction(name: str, text: str) -> str:
+    """Return the reason to refuse a setting of ``WITHOUT_EFFECT`` that is of another cluster than one node;
+    an empty text for any other."""
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if name == "process.roles" and sorted(words) != ["broker", "controller"]:
+        return f"{name} cannot be {text!r}: this node is broker,controller"
+    if name == "controller.quorum.voters" and len(words) > 1:
+        return f"{name} cannot have {len(words)} voters: this node is the only one"
+    return ""
+
 DYNAMIC: Final = frozenset(
     {
         *TOPIC_SYNONYMS,
@@ -141,6 +159,7 @@ DYNAMIC_WITHOUT_EFFECT: Final = frozenset({"min.insync.replicas", "unclean.leade
 """Those that mean something on several brokers only: kept for them, as topics have them, too."""
 
 _ELSEWHERE: Final = {
+    "advertised.listeners": "'txnkafka serve'",
     "listeners": "--listen",
     "log.dir": "--data",
     "log.dirs": "--data",
@@ -148,15 +167,15 @@ _ELSEWHERE: Final = {
 _NO_SECURITY: Final = "connections are neither encrypted nor authenticated"
 _NO_CLASSES: Final = "classes of Java are not loaded"
 _NOT_HERE: Final = {
-    "advertised.listeners": "clients get the address of the listener",
     "alter.config.policy.class.name": _NO_CLASSES,
     "authorizer.class.name": "there are no ACLs",
     "client.quota.callback.class": "there are no quotas",
+    "config.providers": "values are taken as they are, and nothing is looked up elsewhere",
     "connection.failed.authentication.delay.ms": _NO_SECURITY,
     "connections.max.reauth.ms": _NO_SECURITY,
     "cordoned.log.dirs": "there is one directory",
     "create.topic.policy.class.name": _NO_CLASSES,
-    "early.start.listeners": "there is one listener",
+    "early.start.listeners": "all listeners are opened at once",
     "max.connections.per.ip.overrides": "max.connections.per.ip is for all addresses",
     "max.request.partition.size.limit": "it is 2000",
     "principal.builder.class": _NO_SECURITY,
@@ -174,6 +193,7 @@ _WITHOUT_SECURITY: Final = (
     "delegation.",
 )
 _OF_TIERED_STORAGE: Final = ("remote.", "log.local.retention.")
+_OF_ZOOKEEPER: Final = "zookeeper."
 
 
 def refusal(name: str, settings: Iterable[str]) -> str:
@@ -186,6 +206,8 @@ def refusal(name: str, settings: Iterable[str]) -> str:
         return f"{name} cannot be set: {_NO_SECURITY}"
     if name.startswith(_OF_TIERED_STORAGE):
         return f"{name} cannot be set: there is no tiered storage"
+    if name.startswith(_OF_ZOOKEEPER):
+        return f"{name} cannot be set: the controller is this node, and not ZooKeeper"
     close = get_close_matches(name, [*settings, *TOPIC_SYNONYMS, *WITHOUT_EFFECT], n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return f"a broker has no setting {name}{hint}"

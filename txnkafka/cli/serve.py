@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -10,15 +11,20 @@ import click
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.output import write_text
-from txnkafka.cli.serve_checks import address_text, check_address
+from txnkafka.cli.serve_checks import check_address
 from txnkafka.cli.serve_log import logging_to
+from txnkafka.cli.serve_options import Address, NewTopic, Setting
+from txnkafka.cli.serve_settings import serve_settings
+from txnkafka.server.listeners import address_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.broker.broker import Broker
     from txnkafka.broker.durability import Mode
     from txnkafka.cli.output import Messages
+    from txnkafka.cli.serve_settings import ServeSettings
+    from txnkafka.env import Clock
     from txnkafka.server.metrics.exposition import MetricsServer
     from txnkafka.server.tcp import Server
 
@@ -29,75 +35,20 @@ Value = TypeVar("Value")
 GARBAGE: Final = 20_000  # objects between two collections: requests leave few cycles
 
 
-def _number(text: str, most_digits: int) -> int:
-    """Parse digits; -1 for other text, and for more digits, of which int takes only so many."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) <= most_digits else -1
-
-
-class Address(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """HOST:PORT, with brackets around an IPv6 address."""
-
-    name = "HOST:PORT"
-
-    def convert(
-        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Parse an address."""
-        if isinstance(value, tuple):
-            return value
-        host, colon, port = value.rpartition(":")
-        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        if not colon or not host or _number(port, 5) not in range(65536):
-            self.fail(f"{value!r} is not HOST:PORT", param, ctx)
-        return host, int(port)
-
-
-class Setting(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """KEY=VALUE."""
-
-    name = "KEY=VALUE"
-
-    def convert(
-        self, value: str | tuple[str, str], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, str]:
-        """Split a setting."""
-        if isinstance(value, tuple):
-            return value
-        name, equals, text = value.partition("=")
-        if not equals or not name.strip():
-            self.fail(f"{value!r} is not KEY=VALUE", param, ctx)
-        return name.strip(), text.strip()
-
-
-class NewTopic(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """NAME:PARTITIONS."""
-
-    name = "NAME:PARTITIONS"
-
-    def convert(
-        self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, int]:
-        """Split a topic and its number of partitions."""
-        if isinstance(value, tuple):
-            return value
-        name, colon, count = value.rpartition(":")
-        if not colon or not name or _number(count, 9) < 1:
-            self.fail(f"{value!r} is not NAME:PARTITIONS", param, ctx)
-        return name, int(count)
-
-
 @click.command(cls=Command, short_help="Serve a data directory to Kafka clients.")
-@click.option(
-    "--data", required=True, metavar="DIR", type=click.Path(), help="The data directory; created if missing."
-)
+@click.option("--data", metavar="DIR", type=click.Path(), help="The data directory; created if missing.")
 @click.option(
     "--listen",
     type=Address(),
-    default="127.0.0.1:9092",
-    show_default=True,
-    help="The address to listen on; port 0 picks a free one.",
+    multiple=True,
+    help="An address to listen on, 127.0.0.1:9092 by default; port 0 picks a free one. May be repeated.",
 )
 @click.option("--config", type=Setting(), multiple=True, help="A broker setting, by Kafka's name.")
+@click.option(
+    "--config-file",
+    type=click.Path(exists=True, dir_okay=False),
+    help="A file with broker settings, such as Kafka's server.properties; other options beat it.",
+)
 @click.option(
     "--create-topic", type=NewTopic(), multiple=True, help="Create a topic at start, unless it exists."
 )
@@ -123,9 +74,10 @@ def serve(
     messages: Messages,
     /,
     *,
-    data: str,
-    listen: tuple[str, int],
+    data: str | None,
+    listen: Sequence[tuple[str, int]],
     config: Sequence[tuple[str, str]],
+    config_file: str | None,
     create_topic: Sequence[tuple[str, int]],
     durability: str,
     metrics: tuple[str, int] | None,
@@ -138,8 +90,9 @@ def serve(
     other way round. Nothing is encrypted and no client is authenticated: listen on addresses that only
     trusted clients reach.
 
-    The first line on stdout, 'listening on HOST:PORT', is printed when clients can connect. SIGTERM,
-    SIGINT and SIGHUP stop the broker: what was acknowledged is finished, and the directory is closed cleanly.
+    The first lines on stdout, 'listening on HOST:PORT' for each listener, are printed when clients can
+    connect. SIGTERM, SIGINT and SIGHUP stop the broker: what was acknowledged is finished, and the directory
+    is closed cleanly.
 
     Exit status: 0 stopped by a signal, 2 failure.
     """
@@ -147,17 +100,8 @@ def serve(
     mode: Mode = "page_cache" if durability == "page_cache" else "fsync"
     watch = None if metrics is None else _Metrics(*metrics)
     with logging_to(messages, log_format):
-        _serve(data, _settings(config), topics, listen, mode, metrics=watch)
+        _serve(serve_settings(data, listen, _once("--config", config), config_file), topics, mode, watch)
     return 0
-
-
-def _settings(config: Sequence[tuple[str, str]]) -> BrokerConfig:
-    from txnkafka.broker.broker_config import BrokerConfig
-
-    try:
-        return BrokerConfig.of(_once("--config", config))
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 class _Metrics:
@@ -187,41 +131,29 @@ class _Metrics:
 
 
 def _serve(
-    data: str,
-    settings: BrokerConfig,
-    topics: dict[str, int],
-    listen: tuple[str, int],
-    durability: Mode,
-    *,
-    metrics: _Metrics | None,
+    settings: ServeSettings, topics: dict[str, int], durability: Mode, metrics: _Metrics | None
 ) -> None:
     import gc
 
-    from txnkafka.broker.broker import open_broker
+    from txnkafka.cli.serve_report import log_start
     from txnkafka.env import LocalDataFiles, SystemClock
-    from txnkafka.server import tcp
     from txnkafka.server.descriptors import raise_limit
     from txnkafka.server.topics_at_start import check_topics, create_topics
     from txnkafka.storage.ownership import check_data_directory
 
     check_topics(topics)
     raise_limit()
-    check_data_directory(LocalDataFiles(), data)
-    check_address("--listen", *listen)
+    check_data_directory(LocalDataFiles(), settings.data)
+    for _, host, port in (each.listen for each in settings.listeners):
+        check_address("--listen", host, port)
     clock = SystemClock()
-    broker = open_broker(LocalDataFiles(), data, settings, now_ms=clock.now_ms(), durability=durability)
+    broker = _opened(settings, durability, clock)
     try:
         create_topics(broker, topics, clock)
+        log_start(broker)
         gc.freeze()  # logs and their state stay: no collection walks them
         gc.set_threshold(GARBAGE)
-        watch = metrics.watch if metrics is not None else None
-
-        def end() -> None:
-            if metrics is not None:
-                metrics.close()
-            broker.close()
-
-        tcp.serve(broker, clock, *listen, _print_address, on_start=watch, on_end=end)
+        _run(broker, clock, settings, metrics)
     except BaseException:
         broker.data.abandon()  # what is not durable is left to the recovery of the next start
         raise
@@ -230,16 +162,53 @@ def _serve(
             metrics.close()
 
 
+def _opened(settings: ServeSettings, durability: Mode, clock: Clock) -> Broker:
+    """Open the directory, and log its recovery."""
+    from txnkafka.broker.broker import open_broker
+    from txnkafka.cli.serve_report import log_recovery, was_owned
+    from txnkafka.env import LocalDataFiles, running_seconds
+
+    files, begin = LocalDataFiles(), running_seconds()
+    owned = was_owned(files, settings.data)
+    broker = open_broker(
+        files, settings.data, settings.config,
+        now_ms=clock.now_ms(), durability=durability, node_id=settings.node_id,
+    )  # fmt: skip
+    if owned:
+        log_recovery(broker, running_seconds() - begin)
+    return broker
+
+
+def _run(broker: Broker, clock: Clock, settings: ServeSettings, metrics: _Metrics | None) -> None:
+    """Serve until a signal, and close the directory."""
+    from txnkafka.cli.serve_report import log_stop, warn_of_exposure
+    from txnkafka.server import tcp
+
+    servers: list[Server] = []
+
+    def start(server: Server) -> None:
+        servers.append(server)
+        if metrics is not None:
+            metrics.watch(server)
+
+    def listening(addresses: list[list[tuple[str, int]]]) -> None:
+        warn_of_exposure(addresses, servers[0].endpoints)
+        for first, *_ in addresses:
+            write_text(f"listening on {address_text(*first)}")
+        sys.stdout.flush()
+
+    def end() -> None:
+        if metrics is not None:
+            metrics.close()
+        broker.close()
+        log_stop(broker, servers[0].stopping_seconds)
+
+    tcp.serve(broker, clock, settings.listeners, listening, on_start=start, on_end=end)
+
+
 def _once(option: str, pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:
     found: dict[str, Value] = {}
     for name, value in pairs:
         if found.setdefault(name, value) != value:
             raise click.UsageError(f"{option} is given twice for {name}")
     return found
-
-
-def _print_address(host: str, port: int) -> None:
-    import sys
-
-    write_text(f"listening on {address_text(host, port)}")
-    sys.stdout.flush()

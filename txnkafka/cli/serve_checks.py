@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from txnkafka.env.bound_sockets import bound_sockets
+from txnkafka.server.listeners import address_text
 
-__all__ = ["address_text", "check_address"]
+__all__ = ["check_address"]
 
 
 def check_address(option: str, host: str, port: int) -> None:
@@ -17,8 +18,3 @@ def check_address(option: str, host: str, port: int) -> None:
             f"cannot listen on {address_text(host, port)}: {error.strerror}; "
             f"{option} HOST:PORT chooses another address, and port 0 a free port"
         ) from None
-
-
-def address_text(host: str, port: int) -> str:
-    """Return HOST:PORT, with brackets around an IPv6 address."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

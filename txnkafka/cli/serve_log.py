@@ -78,8 +78,8 @@ class _MessageHandler(logging.Handler):
 
 
 class _JsonHandler(logging.Handler):
-    """Prints log records as JSON, one a line: ``time`` (UTC), ``level``, ``logger``, ``message``, and
-    ``exception``, the traceback, if it has one."""
+    """Prints log records as JSON, one a line: ``time`` (UTC), ``level``, ``logger``, ``message``, the
+    ``fields`` of the record, and ``exception``, the traceback, if it has one."""
 
     def __init__(self, verbosity: int) -> None:
         super().__init__(logging.ERROR if verbosity < 0 else logging.DEBUG)
@@ -92,6 +92,7 @@ class _JsonHandler(logging.Handler):
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": _cut(record.getMessage()),
+            **getattr(record, "fields", {}),
         }
         if record.exc_info:
             row["exception"] = _cut(logging.Formatter().formatException(record.exc_info))

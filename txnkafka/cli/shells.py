@@ -26,7 +26,12 @@ def _with_option(found: list[CompletionItem], incomplete: str) -> list[Completio
 
 
 class _Bash(BashComplete):
-    """Bash makes three words of ``--topic=orders``, and completes the last."""
+    """Bash makes three words of ``--topic=orders``, and completes the last. A name that ends with ``=`` is
+    followed by its value, and not by a space."""
+
+    source_template = BashComplete.source_template.replace(
+        "COMPREPLY+=($value)", "COMPREPLY+=($value)\n            [[ $value == *= ]] && compopt -o nospace"
+    )
 
     def get_completion_args(self) -> tuple[list[str], str]:
         args, incomplete = super().get_completion_args()

@@ -74,6 +74,20 @@ class GroupOffsets:
             if found is not None:
                 yield found
 
+    @property
+    def committed_count(self) -> int:
+        """The number of committed offsets, of all groups."""
+        return len(self._offsets.committed)
+
+    def all_committed(self) -> Iterator[OffsetAndMetadata]:
+        """Yield the committed offsets of all groups, each decoded when it is its turn; a new commit does not
+        change their order."""
+        for names in self._names.values():
+            for name in names:
+                found = self._decoded(name)
+                if found is not None:
+                    yield found
+
     def has_pending(self, group: str) -> bool:
         """Whether a transaction that commits offsets of the group is open."""
         return any(map(self._is_pending, self._names_of(group)))

@@ -13,9 +13,10 @@ from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT, TOPIC_
 from txnkafka.config import LogConfig
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txnkafka.broker.configs import Configs
+    from txnkafka.server.listeners import Endpoint
 
 __all__ = [
     "BOOLEAN", "DEFAULT", "INT", "LIST", "STRING", "ConfigEntry", "Levels", "advertised_entry",
@@ -117,9 +118,9 @@ def broker_entries(configs: Configs) -> list[ConfigEntry]:
     return entries
 
 
-def advertised_entry(host: str, port: int) -> ConfigEntry:
-    """Where clients are sent: the address of the listener, which is no setting here."""
-    name, value = "advertised.listeners", f"PLAINTEXT://{f'[{host}]' if ':' in host else host}:{port}"
+def advertised_entry(endpoints: Iterable[Endpoint]) -> ConfigEntry:
+    """The addresses that clients get, one for each listener."""
+    name, value = "advertised.listeners", ",".join(map(str, endpoints))
     return ConfigEntry(name, value, _STATIC, LIST, None, True, ((name, value, _STATIC),))
 
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from txnkafka.server.broker_host import BrokerHost
     from txnkafka.server.context import Cancel
     from txnkafka.server.fetch_sessions import FetchSessions
+    from txnkafka.server.listeners import Endpoint
     from txnkafka.server.receive_buffer import BlockPool
     from txnkafka.server.session import Request, Unsent
 
@@ -36,7 +37,6 @@ MOST_BUFFERS: Final = os.sysconf("SC_IOV_MAX")  # of one gathered write
 CHUNK: Final = 64 << 10  # what waits in the transport while the socket takes nothing
 LONGEST_SERVED: Final = 0.02  # seconds
 MAPPED: Final = "::ffff:"  # an IPv4 address on a socket of IPv6
-_WILDCARDS: Final = ("0.0.0.0", "::")
 
 
 class ConnectionOwner(Protocol):
@@ -48,7 +48,7 @@ class ConnectionOwner(Protocol):
     fetch_sessions: FetchSessions
     connections: set[Connection]
     unsent: Unsent
-    address: tuple[str, int]
+    endpoints: list[Endpoint]
     is_stopping: bool
     time: Callable[[], float]
     soon: Callable[[Callable[[], None]], object]
@@ -72,10 +72,11 @@ class ConnectionOwner(Protocol):
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One connection."""
+    """One connection, by the listener with this number in ``server.endpoints``."""
 
-    def __init__(self, server: ConnectionOwner) -> None:
+    def __init__(self, server: ConnectionOwner, listener: int) -> None:
         self._server = server
+        self._listener = listener
         most = server.broker.config.socket_request_max_bytes
         self._session = Session(server.pool, most, SERVED, server.unsent)
         self._transport: asyncio.Transport | None = None
@@ -101,10 +102,10 @@ class Connection(asyncio.BufferedProtocol):
         if peer:
             self.address = peer[0].removeprefix(MAPPED)
             self.peer = f"{self.address}:{peer[1]}"
-        host, port = server.address
-        if host in _WILDCARDS:  # no address to connect to: announce the one that this client has used
-            host = transport.get_extra_info("sockname")[0].removeprefix(MAPPED)
-        self._node = Node(host, port, server.fetch_sessions, server.room)
+        here = transport.get_extra_info("sockname")[0].removeprefix(MAPPED)
+        endpoints = [each.seen_at(here) for each in server.endpoints]
+        _, host, port = endpoints[self._listener]
+        self._node = Node(host, port, server.fetch_sessions, server.room, endpoints)
         if not server.accepts(self):
             LOG.warning(
                 "%s: the connection is closed: there are too many (max.connections, max.connections.per.ip, "

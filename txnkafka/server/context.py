@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from txnkafka.server.fetch_sessions import FetchSessions
+    from txnkafka.server.listeners import Endpoint
 
 __all__ = ["Cancel", "CloseConnection", "Context", "Node", "Reply"]
 
@@ -30,13 +31,16 @@ def unbounded() -> int:
 
 
 class Node(NamedTuple):
-    """How clients reach this broker, and what it keeps across connections. ``room`` says how many bytes of
-    records an answer may have, given those that clients have not taken yet."""
+    """The addresses of this broker for a client, and its state across connections. ``host`` and ``port``
+    belong to the listener that the client came in by, ``endpoints`` has the addresses of all listeners.
+    ``room`` returns the number of bytes of records that an answer may have, given those that clients have not
+    taken yet."""
 
     host: str
     port: int
     fetch_sessions: FetchSessions
     room: Callable[[], int] = unbounded
+    endpoints: Sequence[Endpoint] = ()
 
 
 class Context(NamedTuple):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from txnkafka.env.bound_sockets import bound_sockets
@@ -17,10 +18,12 @@ from txnkafka.server.receive_buffer import BlockPool
 from txnkafka.server.session import Unsent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    import socket
+    from collections.abc import Callable, Sequence
 
     from txnkafka.broker.broker import Broker
     from txnkafka.env import Clock
+    from txnkafka.server.listeners import Endpoint, Listener
 
 __all__ = ["Connection", "Server", "serve"]
 
@@ -29,27 +32,30 @@ LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of th
 MAX_UNSENT_BYTES: Final = 256 << 20  # of answers to all clients; then those to Fetch are small
 STOP_SECONDS: Final = 5.0  # how long a stop waits for clients to take their answers
 
+Address = tuple[str, int]
+"""Host and port."""
+
 
 def serve(
     broker: Broker,
     clock: Clock,
-    host: str,
-    port: int,
-    on_listening: Callable[[str, int], None],
+    listeners: Sequence[Listener],
+    on_listening: Callable[[list[list[Address]]], None],
     *,
     on_start: Callable[[Server], None] | None = None,
     on_end: Callable[[], None],
 ) -> None:
-    """Serve the broker on an address until SIGTERM, SIGINT or SIGHUP. ``on_start`` is called with the server
-    before, ``on_listening`` with the address when clients can connect, ``on_end`` when the broker is idle, to
-    close it: further signals do not end the process meanwhile. Raises OSError when it cannot be listened on,
-    and what the broker raises, which is not to be used any more then."""
+    """Serve the broker on its listeners until SIGTERM, SIGINT or SIGHUP. ``on_start`` is called with the
+    server before, ``on_listening`` with the addresses of each listener when clients can connect, ``on_end``
+    when the broker is idle, to close it: further signals do not end the process meanwhile. Raises OSError
+    when an address cannot be listened on, and what the broker raises, which is not to be used any more
+    then."""
     loop = _new_event_loop()
     try:
         server = Server(broker, clock, loop)
         if on_start is not None:
             on_start(server)
-        loop.run_until_complete(server.run(host, port, on_listening))
+        loop.run_until_complete(server.run(listeners, on_listening))
         on_end()
     finally:
         loop.close()  # a signal that it heeded ends the process from here on
@@ -63,8 +69,28 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     return cast(asyncio.AbstractEventLoop, uvloop.new_event_loop())
 
 
+def _bound(listeners: Sequence[Listener]) -> list[list[socket.socket]]:
+    """Return the sockets of each listener, all bound. Given a name, asyncio would want all its addresses, in
+    no order, and take another port 0 for each. Raises OSError."""
+    bound: list[list[socket.socket]] = []
+    try:
+        for each in listeners:
+            bound.append(bound_sockets(each.listen.host, each.listen.port))
+    except OSError:
+        for made in bound:
+            for one in made:
+                one.close()
+        raise
+    return bound
+
+
+def _addresses(sockets: list[socket.socket]) -> list[Address]:
+    return [each.getsockname()[:2] for each in sockets]
+
+
 class Server:
-    """A broker with its listener and connections; for one loop."""
+    """A broker with its listeners and connections; for one loop. ``endpoints`` are the addresses that clients
+    get, one for each listener."""
 
     def __init__(self, broker: Broker, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self.broker = broker
@@ -73,9 +99,11 @@ class Server:
         self.connections: set[Connection] = set()
         self.unsent = Unsent()
         self._most_connections = most_connections()
-        self.address = ("", 0)
+        self.endpoints: list[Endpoint] = []
+        self.is_listening = False
         self.is_stopping = False
         self.time: Callable[[], float] = loop.time
+        self._stopped_at = 0.0
         self.handler_of: Callable[[Any], Any] = handler_of  # metrics put one that counts in its place
         self.soon: Callable[[Callable[[], None]], object] = loop.call_soon
         self._loop = loop
@@ -85,32 +113,41 @@ class Server:
         self._drained: asyncio.Future[None] = loop.create_future()
         self.host = BrokerHost(broker, loop, clock, on_turn=self._on_turn, on_failure=self._on_failure)
 
-    async def run(self, host: str, port: int, on_listening: Callable[[str, int], None]) -> None:
+    async def run(
+        self, listeners: Sequence[Listener], on_listening: Callable[[list[list[Address]]], None]
+    ) -> None:
         """Listen, and serve until ``stop``."""
-        listeners = await self._listen(host, port)
+        bound = _bound(listeners)
+        listening = await self._listen(listeners, bound)
         for number in (signal.SIGTERM, signal.SIGINT):
             self._loop.add_signal_handler(number, self.stop)
         if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
             self._loop.add_signal_handler(signal.SIGHUP, self.stop)
         self.host.wake()
         self._close_idle()
-        on_listening(*self.address)
+        self.is_listening = True
+        on_listening([_addresses(sockets) for sockets in bound])
         try:
             await self._stopped
-            for listener in listeners:
-                listener.close()
+            for each in listening:
+                each.close()
             await self._drain()
         finally:
             for connection in list(self.connections):
                 connection.abort()
             self.host.close()
 
-    async def _listen(self, host: str, port: int) -> list[asyncio.Server]:
-        # given a name, asyncio wants all its addresses, in no order, and takes another port 0 for each
-        sockets = bound_sockets(host, port)
-        self.address = sockets[0].getsockname()[:2]
+    async def _listen(
+        self, listeners: Sequence[Listener], bound: list[list[socket.socket]]
+    ) -> list[asyncio.Server]:
+        self.endpoints = [
+            each.bound(*_addresses(sockets)[0]) for each, sockets in zip(listeners, bound, strict=True)
+        ]
         return [
-            await self._loop.create_server(lambda: Connection(self), sock=each, backlog=LISTEN_BACKLOG)
+            await self._loop.create_server(
+                partial(Connection, self, number), sock=each, backlog=LISTEN_BACKLOG
+            )
+            for number, sockets in enumerate(bound)
             for each in sockets
         ]
 
@@ -118,8 +155,14 @@ class Server:
         """Accept and read nothing more; end when what was acknowledged is sent."""
         if not self._stopped.done():
             self.is_stopping = True
+            self._stopped_at = self.time()
             self.broker.groups.stop()
             self._stopped.set_result(None)
+
+    @property
+    def stopping_seconds(self) -> float:
+        """Seconds since ``stop`` was called."""
+        return self.time() - self._stopped_at
 
     def accepts(self, connection: Connection) -> bool:
         """Whether there is room for one more connection, and for one more of its address."""

@@ -56,9 +56,9 @@ _METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has another ow
 class DataDirectory:
     """An open data directory. ``logs`` are its partitions, ``retired`` those that wait for their deletion;
     ``refused`` has the error for each partition that cannot be opened: it is damaged below its recovery
-    point, unreadable, or a link. ``repairs`` lists the repairs made by opening, ``was_clean`` says whether
-    the last owner stopped cleanly. Only one thread at a time may use it, except for ``run`` of the returned
-    work, for which a host releases its lock.
+    point, unreadable, or a link. ``repairs`` lists the repairs made by opening. ``was_clean`` says whether
+    the last owner stopped cleanly, ``is_left_clean`` whether this one did. Only one thread at a time may use
+    it, except for ``run`` of the returned work, for which a host releases its lock.
 
     ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
     others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
@@ -81,13 +81,13 @@ class DataDirectory:
         on_locked: Callable[[MetaProperties], None] | None = None,
         holds_recovery_points: bool = False,
     ) -> None:
-        self.files = files
-        self.path = path
+        self.files, self.path = files, path
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.retired: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
+        self.is_left_clean = False
         self.repairs_of_directory: list[RepairStep] = []  # repairs of files outside of partitions
         self.in_creation: dict[TopicPartition, str] = {}  # the topic ids of a creation under way
         self._deletions: set[str] = set()
@@ -374,6 +374,7 @@ class DataDirectory:
             self.checkpoint()
             if failed is None and not self.refused and (self.was_clean or not self._untouched):
                 write_clean_marker(self.files, self.path, self.broker_epoch, self._repaired)
+                self.is_left_clean = True
         finally:
             self._give_back()
         if failed is not None:

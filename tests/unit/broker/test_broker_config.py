@@ -151,8 +151,12 @@ def test_every_synonym_is_a_setting_of_a_log(name: str) -> None:
 
 def test_what_has_no_effect_is_logged(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert BrokerConfig.of({"num.io.threads": "8"}) == BrokerConfig()
-    assert "num.io.threads=8 has no effect" in caplog.text
+        configs = {"num.io.threads": "8", "process.roles": "broker,controller"}
+        assert BrokerConfig.of(configs) == BrokerConfig()
+    assert "settings without effect on one node: num.io.threads=8, process.roles=broker,controller" in (
+        caplog.text
+    )
+    assert len(caplog.records) == 1
 
 
 PACKAGE = Path(txnkafka.__file__).parent

@@ -17,6 +17,7 @@ import pytest
 from tests.unit.cli.conftest import Run
 from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
 from txnkafka.cli.main import COMMANDS, cli
+from txnkafka.cli.shells import _Bash
 
 ROOT = Path(__file__).resolve().parents[3]
 COMMAND = [sys.executable, "-m", "txnkafka"]
@@ -75,6 +76,16 @@ def test_commands_options_and_values_are_completed() -> None:
 @pytest.mark.parametrize("words", [("ls",), ("dump",), ("repair",), ("handover",), ("export", "--output")])
 def test_paths_are_left_to_the_shell(words: tuple[str, ...]) -> None:
     assert completed("txnkafka", *words, "/va") == ["file,/va"]
+
+
+def test_settings_of_a_broker_are_completed() -> None:
+    """In bash without a space: the value follows."""
+    serve = ("txnkafka", "serve", "--config")
+    assert completed(*serve, "num.p") == ["plain,num.partitions="]
+    assert completed(*serve, "log.retention.h") == ["plain,log.retention.hours="]
+    assert completed(*serve, "advertised") == ["plain,advertised.listeners="]
+    assert completed("txnkafka", "serve", "--config-file", "/va") == ["file,/va"]
+    assert "[[ $value == *= ]] && compopt -o nospace" in _Bash.source_template
 
 
 def test_topics_and_partitions_are_completed(log_dir: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -13,7 +13,8 @@ import pytest
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.env import SystemClock
-from txnkafka.server.tcp import Server, _new_event_loop
+from txnkafka.server.listeners import Listener, listeners_at
+from txnkafka.server.tcp import Address, Server, _new_event_loop
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
 
@@ -54,24 +55,32 @@ class Client:
             return True
 
 
-Scenario = Callable[[Broker, Callable[[], Coroutine[Any, Any, Client]]], Coroutine[Any, Any, None]]
+Scenario = Callable[[Broker, Callable[..., Coroutine[Any, Any, Client]]], Coroutine[Any, Any, None]]
 
 
-def serve(scenario: Scenario, *, address: str = "127.0.0.1", **configs: Any) -> None:
-    """Run a scenario against a server, which must end well."""
+def serve(
+    scenario: Scenario,
+    *,
+    address: str = "127.0.0.1",
+    listeners: Sequence[Listener] = (),
+    **configs: Any,
+) -> None:
+    """Run a scenario against a server, which must end well. ``connect`` takes the number of a listener."""
     clock = SystemClock()
     config = BrokerConfig(transaction_state_log_num_partitions=1, **configs)
     broker = open_broker(MemoryFiles(), "/data", config, now_ms=clock.now_ms())
 
     async def run() -> None:
         server = Server(broker, clock, asyncio.get_running_loop())
-        listening: asyncio.Future[tuple[str, int]] = asyncio.get_running_loop().create_future()
-        serving = asyncio.create_task(server.run(address, 0, lambda *at: listening.set_result(at)))
-        _, port = await asyncio.wait_for(listening, WAIT)
+        listening: asyncio.Future[list[list[Address]]] = asyncio.get_running_loop().create_future()
+        wanted = listeners or listeners_at([(address, 0)], {})
+        serving = asyncio.create_task(server.run(wanted, listening.set_result))
+        addresses = await asyncio.wait_for(listening, WAIT)
 
         clients: list[Client] = []
 
-        async def connect() -> Client:
+        async def connect(listener: int = 0) -> Client:
+            _, port = addresses[listener][0]
             clients.append(Client(*await asyncio.open_connection("127.0.0.1", port)))
             return clients[-1]
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal, Self
 
-__all__ = ["EVENT_LOOPS", "EventLoop", "Serving", "serve_command"]
+__all__ = ["EVENT_LOOPS", "EventLoop", "Serving", "free_ports", "serve_command"]
 
 EventLoop = Literal["asyncio", "uvloop"]
 WITHOUT_UVLOOP: Final = "import sys; sys.modules['uvloop'] = None; import txnkafka.cli.program as p; p.main()"
@@ -28,12 +30,30 @@ def serve_command(data: Path, port: int, *options: str, event_loop: EventLoop = 
     return [*program, *address, "--config", "transaction.state.log.num.partitions=2", *options]
 
 
-class Serving:
-    """A broker on a data directory, ready for clients at ``address``."""
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback on which nothing listens."""
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [each.getsockname()[1] for each in sockets]
 
-    def __init__(self, data: Path, *options: str, port: int = 0, event_loop: EventLoop = "asyncio") -> None:
+
+class Serving:
+    """A broker on a data directory, ready for clients at ``address``, that of its first listener."""
+
+    def __init__(
+        self,
+        data: Path,
+        *options: str,
+        port: int = 0,
+        event_loop: EventLoop = "asyncio",
+        config_file: Path | None = None,
+    ) -> None:
         self._log = (data.parent / f"{data.name}.log").open("a+")
         command = serve_command(data, port, *options, event_loop=event_loop)
+        if config_file is not None:  # which has the addresses and the directory
+            command = [*command[: command.index("serve") + 1], "--config-file", str(config_file), *options]
         self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self._log, text=True)
         assert self._process.stdout is not None
         line = self._process.stdout.readline()

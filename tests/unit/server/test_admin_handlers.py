@@ -7,6 +7,7 @@ from typing import Any
 from tests.unit.server.wire_node import WireNode, node, versions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.config_entries import advertised_entry
+from txnkafka.server.listeners import Endpoint
 from txnkafka.wire.messages import alter_configs, create_partitions, describe_configs
 from txnkafka.wire.messages import incremental_alter_configs as incremental
 
@@ -154,7 +155,8 @@ def test_incremental_alter_configs(version: int) -> None:
 def test_where_clients_are_sent_is_a_setting() -> None:
     found = described(node(), 4, "1")["advertised.listeners"]
     assert (found.value, found.config_source, found.read_only) == ("PLAINTEXT://localhost:9092", 4, True)
-    assert advertised_entry("::1", 9092).value == "PLAINTEXT://[::1]:9092"
+    endpoints = [Endpoint("PLAINTEXT", "::1", 9092), Endpoint("MAPPED", "kafka.example", 19092)]
+    assert advertised_entry(endpoints).value == "PLAINTEXT://[::1]:9092,MAPPED://kafka.example:19092"
 
 
 def test_settings_that_stand_for_each_other() -> None:

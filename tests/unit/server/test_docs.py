@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import re
+import subprocess
+import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,3 +53,49 @@ def test_serve(server: Serving, tmp_path: Path) -> None:
     copied = [record.value for view in log_dir.partitions("copies") for record in view.records()]
     assert copied == [b"a"] * 3
     assert sum(each.offset for each in log_dir.committed_offsets().values()) >= 3
+
+
+USES_THE_FIXTURE = """
+from confluent_kafka import Producer
+
+def test_produce(bootstrap_servers):
+    producer = Producer({"bootstrap.servers": bootstrap_servers})
+    producer.produce("t", b"x")
+    assert producer.flush(30) == 0
+"""
+
+
+def with_the_fixture(
+    directory: Path, change: tuple[str, str] = ("SECONDS", "SECONDS"), limit: str = "SECONDS = 60"
+) -> subprocess.CompletedProcess[str]:
+    """Run a test that uses the fixture of the page, with a change to it, where no program is on PATH."""
+    page = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
+    block = re.search(r"^    import subprocess\n(?:    .*\n|\n)+", page, re.MULTILINE)
+    assert block is not None
+    fixture = textwrap.dedent(block.group()).replace(*change).replace("SECONDS = 60", limit)
+    (directory / "conftest.py").write_text(fixture)
+    (directory / "test_it.py").write_text(USES_THE_FIXTURE)
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir", directory, directory],
+        env={**os.environ, "PATH": ""}, cwd=directory, capture_output=True, text=True, timeout=120,
+        check=False,
+    )  # fmt: skip
+
+
+def test_the_fixture_of_the_page(tmp_path: Path) -> None:
+    done = with_the_fixture(tmp_path)
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
+
+
+def test_a_failure_of_the_fixture_shows_stderr(tmp_path: Path) -> None:
+    done = with_the_fixture(tmp_path, ("127.0.0.1:0", "192.0.2.1:9092"))
+    assert done.returncode == 1
+    assert "cannot listen on 192.0.2.1:9092" in done.stdout
+
+
+def test_the_time_limit_of_the_fixture(tmp_path: Path) -> None:
+    """A broker that prints nothing is killed."""
+    hangs = '[sys.executable, "-c", "import time; time.sleep(1000)", "serve"'
+    change = '[sys.executable, "-m", "txnkafka", "serve"', hangs
+    done = with_the_fixture(tmp_path, change, "SECONDS = 1")
+    assert done.returncode == 1

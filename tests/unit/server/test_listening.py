@@ -12,6 +12,9 @@ from tests.unit.server.in_process import Client, serve, use_event_loop
 from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.listeners import listeners_at
+from txnkafka.server.tcp import _bound
+from txnkafka.wire.messages.describe_configs import DescribeConfigsResource
 
 
 @pytest.fixture(autouse=True, params=EVENT_LOOPS)
@@ -42,3 +45,38 @@ def test_a_server_listens_on_all_addresses_of_a_name_that_there_are(monkeypatch:
         other.writer.close()
 
     serve(scenario, address="name")
+
+
+def test_a_client_gets_the_advertised_address_of_its_listener() -> None:
+    """From each API that has the address of a broker."""
+    settings = {"advertised.listeners": "PLAINTEXT://:0,PLAINTEXT_2://kafka.example.com:19092"}
+    listeners = listeners_at([("127.0.0.1", 0), ("localhost", 0)], settings)
+
+    async def scenario(broker: Broker, connect: Any) -> None:
+        direct, mapped = await connect(0), await connect(1)
+        port = direct.writer.get_extra_info("peername")[1]
+        for client, expected in ((direct, ("127.0.0.1", port)), (mapped, ("kafka.example.com", 19092))):
+            (at,) = (await client.ask("Metadata", 12, topics=())).brokers
+            (node,) = (await client.ask("DescribeCluster", 1)).brokers
+            answer = await client.ask("FindCoordinator", 4, key_type=0, coordinator_keys=("g",))
+            (coordinator,) = answer.coordinators
+            old = await client.ask("FindCoordinator", 2, key_type=1, key="x")
+            assert {(each.host, each.port) for each in (at, node, coordinator, old)} == {expected}
+        resource = DescribeConfigsResource(resource_type=4, resource_name="1")
+        (result,) = (await mapped.ask("DescribeConfigs", 4, resources=(resource,))).results
+        (shown,) = (each.value for each in result.configs if each.name == "advertised.listeners")
+        assert shown == f"PLAINTEXT://127.0.0.1:{port},PLAINTEXT_2://kafka.example.com:19092"
+
+    serve(scenario, listeners=listeners)
+
+
+def test_a_second_address_in_use_leaves_nothing_open() -> None:
+    """The socket of the first listener is closed with the rest."""
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+        free.close()
+        listeners = listeners_at([("127.0.0.1", port), ("127.0.0.1", taken.getsockname()[1])], {})
+        with pytest.raises(OSError, match="in use"):
+            _bound(listeners)
+        socket.create_server(("127.0.0.1", port)).close()

@@ -12,6 +12,7 @@ from txnkafka.server.context import CloseConnection, Context
 from txnkafka.server.context import Node as Address
 from txnkafka.server.fetch_sessions import FetchSessions
 from txnkafka.server.handlers import handler_of
+from txnkafka.server.listeners import Endpoint
 from txnkafka.wire.messages import (
     APIS,
     RequestHeader,
@@ -63,7 +64,9 @@ class WireNode(Node):
             assert correlation_id == 7
             call(message)
 
-        context = Context(Address("localhost", 9092, self.sessions), self.now_ms, "test", "localhost")
+        endpoints = [Endpoint("PLAINTEXT", "localhost", 9092)]
+        address = Address("localhost", 9092, self.sessions, endpoints=endpoints)
+        context = Context(address, self.now_ms, "test", "localhost")
         return handler_of(api)(self.broker, read_request(read, frame, position), version, context, reply)
 
 

@@ -130,7 +130,7 @@ def _entries(
         return []
     if not name:
         return cluster_entries(configs)
-    return [*broker_entries(configs), advertised_entry(context.node.host, context.node.port)]
+    return [*broker_entries(configs), advertised_entry(context.node.endpoints)]
 
 
 def _result(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

@@ -5,9 +5,13 @@ What is a number of the moment is looked up here, so that nothing is kept for it
 
 from __future__ import annotations
 
+import platform
 from collections import Counter
-from itertools import islice
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
+
+import txnkafka
+from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -40,6 +44,7 @@ def collected(server: Server, counts: RequestCounts, flushes: Durations, now_ms:
     return [
         *_transactions(broker, counts, now_ms),
         *_groups(broker),
+        *_lags(broker),
         *_traffic(counts),
         ("kafka_server_socket_server_metrics_connection_count", (), len(server.connections)),
         ("kafka_server_delayedoperationpurgatory_purgatorysize", ("Fetch",), len(broker.fetches)),
@@ -47,6 +52,7 @@ def collected(server: Server, counts: RequestCounts, flushes: Durations, now_ms:
         ("txnkafka_flush_seconds", (), flushes),
         *_logs(broker, now_ms),
         *_node(broker),
+        ("txnkafka_build_info", (txnkafka.__version__, platform.python_version()), 1),
     ]
 
 
@@ -87,6 +93,19 @@ def _groups(broker: Broker) -> Iterator[Row]:
     for group_id, members in with_members[:MOST_SERIES]:
         yield "txnkafka_group_members", (group_id,), members
     yield "txnkafka_metrics_left_out", ("groups",), max(0, len(with_members) - MOST_SERIES)
+
+
+def _lags(broker: Broker) -> Iterator[Row]:
+    """Yield the lag of the first committed offsets: a broker may have millions, and nobody is served
+    meanwhile."""
+    loaded = broker.groups.coordinator.partitions.loaded.values()
+    count = sum(partition.offsets.committed_count for partition in loaded)
+    for each in islice(chain.from_iterable(here.offsets.all_committed() for here in loaded), MOST_SERIES):
+        log = broker.logs.get(TopicPartition(each.topic, each.partition))
+        if log is not None:
+            where = each.group, each.topic, str(each.partition)
+            yield "txnkafka_group_lag", where, max(0, log.high_watermark - each.offset)
+    yield "txnkafka_metrics_left_out", ("offsets",), max(0, count - MOST_SERIES)
 
 
 def _traffic(counts: RequestCounts) -> Iterator[Row]:

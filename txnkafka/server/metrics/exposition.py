@@ -14,9 +14,9 @@ import threading
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as TooLate
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from prometheus_client import CollectorRegistry, ProcessCollector, start_http_server
+from prometheus_client import CollectorRegistry, ProcessCollector, make_wsgi_app, start_http_server
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 
@@ -27,7 +27,8 @@ from txnkafka.server.metrics.request_counts import RequestCounts
 from txnkafka.server.metrics.table import METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
+    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
 
     from prometheus_client.core import Metric as Family
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MetricsServer"]
 
+Value = TypeVar("Value")
 LOG = logging.getLogger("txnkafka.server")
 COLLECT_SECONDS: Final = 5.0
 CLIENT_SECONDS: Final = 10.0  # how long a client may take to say or to hear something
@@ -73,28 +75,64 @@ class MetricsServer:
         registry.register(_Collector(self))
         ProcessCollector(registry=registry)
         self._http, self._thread = start_http_server(port, host, registry)
+        self._http.set_app(self._routed(make_wsgi_app(registry)))
         self._http.RequestHandlerClass = _bounded(self._http.RequestHandlerClass)
         self.address = str(self._http.server_address[0]), self._http.server_port
 
     def rows(self) -> list[Row]:
-        """The values of the moment, from any thread. Raises TimeoutError when the loop does not answer."""
-        answer: Future[list[Row]] = Future()
+        """Return the values of the moment, from any thread. Raises TimeoutError when the loop does not
+        answer."""
+        server = self._server
+        return self._asked(
+            lambda: collected(server, self._counts, self._flushes.seconds, server.host.now_ms())
+        )
 
-        def collect() -> None:
+    def _asked(self, ask: Callable[[], Value]) -> Value:
+        """Return what ``ask`` returns in the thread of the loop. Raises TimeoutError when that does not
+        answer."""
+        answer: Future[Value] = Future()
+
+        def call() -> None:
             try:
-                server = self._server
-                answer.set_result(
-                    collected(server, self._counts, self._flushes.seconds, server.host.now_ms())
-                )
+                answer.set_result(ask())
             except Exception as error:
                 answer.set_exception(error)
 
         try:
-            self._server.host.call_from_thread(collect)
+            self._server.host.call_from_thread(call)
             return answer.result(COLLECT_SECONDS)
         except (TooLate, RuntimeError) as error:  # the loop is closed
-            LOG.warning("metrics were asked for, and the broker does not answer")
+            LOG.warning("metrics or the state were asked for, and the broker does not answer")
             raise TimeoutError("the broker does not answer") from error
+
+    def _routed(self, metrics: WSGIApplication) -> WSGIApplication:
+        """Return the application that serves ``/metrics``, ``/health`` and ``/ready``."""
+
+        def app(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+            path = environ["PATH_INFO"]
+            if path == "/metrics":
+                return metrics(environ, start_response)
+            if path in ("/health", "/ready"):
+                state = self._state(is_ready=path == "/ready")
+                status = "503 Service Unavailable" if state else "200 OK"
+            else:
+                state, status = "this server has /metrics, /health and /ready", "404 Not Found"
+            start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
+            return [f"{state or 'ok'}\n".encode()]
+
+        return app
+
+    def _state(self, *, is_ready: bool) -> str:
+        """Return what is wrong: the loop does not answer, or clients cannot connect, if ``is_ready`` is asked
+        for; an empty text if nothing is."""
+        server = self._server
+        try:
+            is_serving = self._asked(lambda: server.is_listening and not server.is_stopping)
+        except TimeoutError as error:
+            return str(error)
+        if is_serving or not is_ready:
+            return ""
+        return "the broker is stopping" if server.is_stopping else "the broker does not listen yet"
 
     def close(self) -> None:
         """Listen no more; what is being answered is not waited for."""

@@ -61,6 +61,10 @@ METRICS: Final = (
     ),
     # groups
     Metric(
+        "txnkafka_group_lag", "gauge", ("group", "topic", "partition"),
+        "how far the committed offset of a group is below the high watermark",
+    ),
+    Metric(
         "kafka_coordinator_group_groupmetadatamanager_numgroups", "gauge", (),
         "groups of the classic protocol", f"{_GROUPS}NumGroups",
     ),
@@ -183,6 +187,9 @@ METRICS: Final = (
     ),
     Metric(
         "txnkafka_metrics_left_out", "gauge", ("what",),
-        "partitions and groups beyond the first thousand, which have no series of their own",
+        "partitions, groups and committed offsets beyond the first thousand, without series of their own",
+    ),
+    Metric(
+        "txnkafka_build_info", "gauge", ("version", "python"), "1; the versions of txnkafka and of Python"
     ),
 )  # fmt: skip

@@ -4,8 +4,7 @@ A Java properties file. Version 1 (KRaft) has ``cluster.id`` and ``node.id``, an
 version 0 (ZooKeeper, also a file without ``version``) has ``broker.id`` and perhaps ``cluster.id``. A file
 without the id of a node is damaged, such as one that is empty: Kafka does not start with it.
 
-Source: ``org.apache.kafka.metadata.properties.MetaProperties``, ``KafkaRaftServer.initializeLogDirs``,
-``java.util.Properties``.
+Source: ``org.apache.kafka.metadata.properties.MetaProperties``, ``KafkaRaftServer.initializeLogDirs``.
 """
 
 from __future__ import annotations
@@ -14,21 +13,15 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptFileError
+from txnkafka.storage.formats.java_properties import parse_properties
 from txnkafka.storage.formats.topic_id import parse_topic_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from txnkafka.storage.formats.java_properties import Property
 
 __all__ = ["MetaProperties", "format_meta_properties", "parse_meta_properties"]
 
 _NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
-_ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
-_ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-# The key, up to the first separator that is not escaped; the separator; the value, up to a \\u that is bad.
-# One after the other: as one expression they would be tried in every division of the line when it is bad.
-_KEY = re.compile(r"(?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\=: \t\f])*+")
-_SEPARATOR = re.compile(r"[ \t\f]*+[=:]?+[ \t\f]*+")
-_VALUE = re.compile(r"(?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\])*+")
 
 
 class MetaProperties(NamedTuple):
@@ -40,14 +33,9 @@ class MetaProperties(NamedTuple):
     directory_id: str | None
 
 
-class _Property(NamedTuple):
-    line_number: int
-    value: str
-
-
 def parse_meta_properties(data: bytes) -> MetaProperties:
     """Parse version, cluster, node and directory of ``meta.properties``. Raises CorruptFileError."""
-    properties = {key: _Property(line_number, value) for line_number, key, value in _properties(data)}
+    properties = {each.key: each for each in parse_properties(data)}
     version = _number(properties, "version")
     cluster_id = _text(properties, "cluster.id")
     if version in (None, 0):
@@ -62,60 +50,17 @@ def parse_meta_properties(data: bytes) -> MetaProperties:
     return MetaProperties(1, cluster_id, _number(properties, "node.id"), _directory_id(properties))
 
 
-def _require(properties: dict[str, _Property], version: int, *names: str) -> None:
+def _require(properties: dict[str, Property], version: int, *names: str) -> None:
     for name in names:
         if name not in properties:
             raise CorruptFileError(f"{name!r} is missing, which version {version} requires")
 
 
-def _properties(data: bytes) -> Iterator[tuple[int, str, str]]:
-    lines = enumerate(data.decode("latin-1").replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1)
-    for line_number, raw in lines:
-        parts = [raw.lstrip(" \t\f")]
-        if not parts[0] or parts[0][0] in "#!":
-            continue
-        while _continues(parts[-1]):
-            parts[-1] = parts[-1][:-1]
-            parts.append(next(lines, (0, ""))[1].lstrip(" \t\f"))
-        found = _divided("".join(parts))
-        if found is None:
-            raise CorruptFileError(f"line {line_number}: cannot read {raw[:80]!r}")
-        yield line_number, _unescape(found[0]), _unescape(found[1])
-
-
-def _divided(text: str) -> tuple[str, str] | None:
-    """Return key and value, still escaped; None for a line with a bad escape."""
-    key_end = _end(_KEY, text, 0)
-    value_begin = _end(_SEPARATOR, text, key_end)
-    if _end(_VALUE, text, value_begin) < len(text):
-        return None
-    return text[:key_end], text[value_begin:]
-
-
-def _end(pattern: re.Pattern[str], text: str, begin: int) -> int:
-    match = pattern.match(text, begin)
-    assert match is not None  # each matches nothing, too
-    return match.end()
-
-
-def _continues(text: str) -> bool:
-    """Whether an odd number of backslashes at the end escapes the line's end."""
-    return (len(text) - len(text.rstrip("\\"))) % 2 == 1
-
-
-def _unescape(text: str) -> str:
-    def character(match: re.Match[str]) -> str:
-        code = match[1]
-        return chr(int(code[1:], 16)) if len(code) == 5 else _ESCAPED.get(code, code)
-
-    return _ESCAPE.sub(character, text)
-
-
-def _text(properties: dict[str, _Property], name: str) -> str | None:
+def _text(properties: dict[str, Property], name: str) -> str | None:
     return properties[name].value if name in properties else None
 
 
-def _number(properties: dict[str, _Property], name: str) -> int | None:
+def _number(properties: dict[str, Property], name: str) -> int | None:
     if name not in properties:
         return None
     value = properties[name].value
@@ -124,7 +69,7 @@ def _number(properties: dict[str, _Property], name: str) -> int | None:
     return int(value)
 
 
-def _directory_id(properties: dict[str, _Property]) -> str | None:
+def _directory_id(properties: dict[str, Property]) -> str | None:
     if "directory.id" not in properties:
         return None
     try:
@@ -133,7 +78,7 @@ def _directory_id(properties: dict[str, _Property]) -> str | None:
         raise CorruptFileError(f"{_where(properties, 'directory.id')}: {error}") from None
 
 
-def _where(properties: dict[str, _Property], name: str) -> str:
+def _where(properties: dict[str, Property], name: str) -> str:
     return f"line {properties[name].line_number}"
 
 

@@ -9,11 +9,12 @@ __all__ = ["RepairStep"]
 
 class RepairStep(NamedTuple):
     """``what`` is ``action`` (a participle with its complements) because of ``why``. Without an action
-    ``what`` states a fact for the operator."""
+    ``what`` states a fact for the operator. ``bytes_cut`` is how much of the log it removes."""
 
     what: str
     action: str = ""
     why: str = ""
+    bytes_cut: int = 0
 
     def __str__(self) -> str:
         return self._sentence("is")

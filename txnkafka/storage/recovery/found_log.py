@@ -64,9 +64,9 @@ class FoundLog:
         """The last segment, which receives appends."""
         return self.segments[-1]
 
-    def note(self, what: str, action: str = "", why: str = "") -> None:
+    def note(self, what: str, action: str = "", why: str = "", *, bytes_cut: int = 0) -> None:
         """Log and remember a repair; see ``RepairStep``."""
-        done = RepairStep(what, action, why)
+        done = RepairStep(what, action, why, bytes_cut)
         LOG.warning("%s: %s", self.topic_partition, done)
         self.repairs.append(done)
 

@@ -222,7 +222,7 @@ def _cut(found: FoundLog, log_end: LogEnd) -> None:
     segment = found.segments[number]
     lost = segment.size - end.position + sum(later.size for later in found.segments[number + 1 :])
     place = f"position {end.position}, offset {end.next_offset}, {lost} bytes go"
-    found.note(segment.path("log"), f"cut at {place}", end.fault)
+    found.note(segment.path("log"), f"cut at {place}", end.fault, bytes_cut=lost)
     if number + 1 < len(found.segments):
         found.drop_segments(number + 1)
         # before the cut: as long as the damage is there, it shows that these segments do not count
@@ -234,7 +234,9 @@ def _begin_at(found: FoundLog, start: Start) -> None:
     """Empty a log that ends below its start, so that no offset below the start is used again."""
     offset = found.log_end_offset
     found.log_end_offset = start.log_start_offset
-    found.note("the log", "emptied", f"it ends at {offset}, but begins at {start.log_start_offset}")
+    emptied = sum(segment.size for segment in found.segments)
+    why = f"it ends at {offset}, but begins at {start.log_start_offset}"
+    found.note("the log", "emptied", why, bytes_cut=emptied)
     created_ms = found.active.created_ms
     found.drop_segments(0)
     found.begin(start.log_start_offset, created_ms)

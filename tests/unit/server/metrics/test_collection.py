@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import platform
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+import txnkafka
 from tests.unit.broker.node import NOW, Node, Producer, batch_of
 from txnkafka.broker.groups import ConsumerHeartbeat, Identity, OffsetToCommit
+from txnkafka.coordinator import group_offsets
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server import context
@@ -21,6 +24,7 @@ from txnkafka.server.metrics.request_counts import OTHERS, RequestCounts
 from txnkafka.server.metrics.table import METRICS
 from txnkafka.wire.messages import APIS
 from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
+from txnkafka.wire.records.group_log import OffsetAndMetadata
 
 NONE = ErrorCode.NONE
 
@@ -121,6 +125,53 @@ def test_groups(node: Node) -> None:
     node.settle()
     found = values(node)
     assert (found[name], found[f"{name}empty"], found[f"{name}stable"]) == (1, 1, 0)
+
+
+def commit(node: Node, group: str, offsets: dict[tuple[str, int], int]) -> None:
+    node.broker.groups.find(group)
+    node.settle()
+    wanted = {TopicPartition(*where): OffsetToCommit(offset) for where, offset in offsets.items()}
+    node.broker.groups.commit(Identity(group), wanted, lambda _: None, version=9, now_ms=node.now_ms)
+    node.settle()
+
+
+def test_lag(node: Node) -> None:
+    node.append(batch_of(b"x", b"y", b"z"))
+    commit(node, "g", {("t", 0): 1, ("t", 1): 0})
+    commit(node, "h", {("t", 0): 3})
+    lag = {key[1:]: value for key, value in values(node).items() if key[0] == "txnkafka_group_lag"}
+    assert lag == {("g", "t", "0"): 2, ("g", "t", "1"): 0, ("h", "t", "0"): 0}
+    node.append(batch_of(b"more"))
+    assert values(node)["txnkafka_group_lag", "h", "t", "0"] == 1
+
+
+def test_lag_behind_offsets_that_are_gone(node: Node) -> None:
+    """A commit beyond the end, which Kafka takes, is no negative lag."""
+    commit(node, "g", {("t", 0): 10})
+    assert values(node)["txnkafka_group_lag", "g", "t", "0"] == 0
+
+
+def test_the_work_for_lag_is_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of many groups with many partitions, offsets beyond the limit are not even decoded."""
+    for group in "ghi":
+        commit(node, group, {("t", 0): 0, ("t", 1): 0})
+    decoded: list[OffsetAndMetadata] = []
+
+    class Counting(OffsetAndMetadata):
+        @classmethod
+        def of(cls, record: Any) -> OffsetAndMetadata:
+            decoded.append(OffsetAndMetadata.of(record))
+            return decoded[-1]
+
+    monkeypatch.setattr(group_offsets, "OffsetAndMetadata", Counting)
+    monkeypatch.setattr(collection, "MOST_SERIES", 4)
+    found = values(node)
+    assert sum(key[0] == "txnkafka_group_lag" for key in found) == len(decoded) == 4
+    assert found["txnkafka_metrics_left_out", "offsets"] == 2
+
+
+def test_the_version(node: Node) -> None:
+    assert values(node)["txnkafka_build_info", txnkafka.__version__, platform.python_version()] == 1
 
 
 def test_groups_of_the_consumer_protocol(node: Node) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
+import platform
 import re
 import socket
 import subprocess
@@ -16,11 +18,18 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, Producer
+from confluent_kafka import TopicPartition as Offset
 from prometheus_client.parser import text_string_to_metric_families
 
+import txnkafka
 from tests.unit.server.serving import Serving
-from txnkafka.server.metrics.exposition import MOST_SCRAPES
+from txnkafka.broker.broker import open_broker
+from txnkafka.env import SystemClock
+from txnkafka.server.metrics import exposition
+from txnkafka.server.metrics.exposition import MOST_SCRAPES, MetricsServer
 from txnkafka.server.metrics.table import METRICS
+from txnkafka.server.tcp import Server
+from txnkafka.testing.memory_files import MemoryFiles
 
 SECONDS = 20
 NAMES = {metric.name for metric in METRICS}
@@ -112,10 +121,84 @@ def test_what_clients_do_shows(served: Serving) -> None:
     found = scraped(served)
     assert found["kafka_server_brokertopicmetrics_bytesout_total", "t"] >= 561
     assert found[("kafka_server_fetchsessioncache_numincrementalfetchsessions",)] >= 0
-    consumer.close()
+    consumer.close()  # which commits its position
+    until(served, ("txnkafka_group_lag", "g", "t", "0"), 4)
+    assert found["txnkafka_build_info", txnkafka.__version__, platform.python_version()] == 1
 
 
 REQUESTS_PRODUCE = ("kafka_network_requestmetrics_requests_total", "Produce")
+
+
+def status_of(served: Serving, path: str) -> tuple[int, str]:
+    """The answer to a request for a path."""
+    try:
+        with urllib.request.urlopen(url(served).removesuffix("/metrics") + path, timeout=SECONDS) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_paths(served: Serving) -> None:
+    assert status_of(served, "/health") == status_of(served, "/ready") == (200, "ok\n")
+    assert status_of(served, "/ready?verbose=1")[0] == 200
+    for path in ("/", "/metric", "/metrics/", "/ready/"):
+        status, text = status_of(served, path)
+        assert (status, "/metrics, /health and /ready" in text) == (404, True), path
+
+
+def test_a_broker_that_stops_is_not_ready() -> None:
+    """It is healthy as long as its loop answers: a kill would take away the time that a clean stop needs."""
+    loop = asyncio.new_event_loop()
+    clock = SystemClock()
+    broker = open_broker(MemoryFiles(), "/data", now_ms=clock.now_ms())
+    server = Server(broker, clock, loop)
+    metrics = MetricsServer(server, "127.0.0.1", 0)
+    base = f"http://{metrics.address[0]}:{metrics.address[1]}"
+    try:
+
+        async def ask(path: str) -> int:
+            return await loop.run_in_executor(None, code_of, base + path)
+
+        async def ask_all() -> list[int]:
+            found = [await ask("/ready"), await ask("/health")]
+            server.is_listening = True
+            found.append(await ask("/ready"))
+            server.stop()
+            return [*found, await ask("/ready"), await ask("/health")]
+
+        assert loop.run_until_complete(ask_all()) == [503, 200, 200, 503, 200]
+    finally:
+        metrics.close()
+        server.host.close()
+        loop.close()
+        broker.data.abandon()
+
+
+def test_a_broker_that_hangs_is_not_healthy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exposition, "COLLECT_SECONDS", 0.05)
+    loop = asyncio.new_event_loop()  # which does not run
+    clock = SystemClock()
+    broker = open_broker(MemoryFiles(), "/data", now_ms=clock.now_ms())
+    server = Server(broker, clock, loop)
+    metrics = MetricsServer(server, "127.0.0.1", 0)
+    base = f"http://{metrics.address[0]}:{metrics.address[1]}"
+    try:
+        assert [code_of(base + path) for path in ("/health", "/ready")] == [503, 503]
+    finally:
+        metrics.close()
+        server.host.close()
+        loop.close()
+        broker.data.abandon()
+
+
+def code_of(address: str) -> int:
+    """The status of an answer."""
+    try:
+        with urllib.request.urlopen(address, timeout=SECONDS) as answer:
+            return int(answer.status)
+    except urllib.error.HTTPError as error:
+        error.close()
+        return error.code
 
 
 def test_transactions_show(served: Serving) -> None:
@@ -216,12 +299,37 @@ def test_the_log_as_json(tmp_path: Path) -> None:
         assert serving.stop() == 0
         rows = [json.loads(line) for line in serving.log().splitlines()]
     assert {"time", "level", "logger", "message"} <= rows[0].keys()
+    by_event = {row["event"]: row for row in rows if "event" in row}
+    assert list(by_event) == ["start", "stop"]
+    assert by_event["start"]["version"] == txnkafka.__version__
+    assert by_event["start"]["directory"] == str(tmp_path / "data")
+    assert by_event["stop"]["is_clean"] is True
     assert any(row["level"] == "warning" and "num.io.threads" in row["message"] for row in rows)
     assert any("the connection is closed" in row["message"] for row in rows)
 
 
+def test_the_alerts_of_the_page_name_metrics_that_a_scrape_has(served: Serving) -> None:
+    """With the labels that their texts use."""
+    producer(served).flush(SECONDS)
+    consumer = Consumer({"bootstrap.servers": served.address, "group.id": "g"})
+    consumer.commit(offsets=[Offset("t", 0, 0)], asynchronous=False)
+    consumer.close()
+    text = DOCS.read_text(encoding="utf-8").split("```yaml\n", 1)[1].split("```", 1)[0]
+    rules = text.split("- alert: ")[1:]
+    assert len(rules) == 4
+    names = {key[0] for key in scraped(served)}
+    labels = {metric.name: set(metric.labels) for metric in METRICS}
+    for rule in rules:
+        used = set(re.findall(r"\b(?:kafka|txnkafka)_\w+", rule))
+        assert used
+        assert used <= names, rule
+        in_text = set(re.findall(r"\$labels\.(\w+)", rule))
+        assert all(in_text <= labels[name] for name in used), rule
+
+
 def test_every_metric_is_documented() -> None:
-    rows = [line for line in DOCS.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
+    lines = DOCS.read_text(encoding="utf-8").splitlines()
+    rows = [line for line in lines if re.match(r"\| `(txn)?kafka_", line)]
     table = {cells[1].strip(" `"): cells for cells in (line.split("|") for line in rows)}
     assert table.keys() == NAMES
     for metric in METRICS:

@@ -1,0 +1,197 @@
+"""Listeners: the addresses that a server listens on, and those that it gives to the clients that come in by
+them.
+
+Source: ``SocketServerConfigs.listenerListToEndPoints``, ``KafkaConfig.effectiveAdvertisedBrokerListeners``,
+``AbstractKafkaConfig.effectiveListenerSecurityProtocolMap``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from typing import Final, NamedTuple
+
+__all__ = [
+    "DEFAULT_NAME",
+    "LISTENERS",
+    "LISTENER_SETTINGS",
+    "WILDCARDS",
+    "Endpoint",
+    "Listener",
+    "address_text",
+    "listeners_at",
+    "listeners_of",
+]
+
+LISTENERS: Final = "listeners"
+ADVERTISED: Final = "advertised.listeners"
+PROTOCOLS: Final = "listener.security.protocol.map"
+INTER_BROKER_NAME: Final = "inter.broker.listener.name"
+INTER_BROKER_PROTOCOL: Final = "security.inter.broker.protocol"
+CONTROLLER_NAMES: Final = "controller.listener.names"
+LISTENER_SETTINGS: Final = (
+    LISTENERS, ADVERTISED, PROTOCOLS, INTER_BROKER_NAME, INTER_BROKER_PROTOCOL, CONTROLLER_NAMES,
+)  # fmt: skip
+"""The settings that ``listeners_of`` parses."""
+
+DEFAULT_NAME: Final = "PLAINTEXT"
+WILDCARDS: Final = ("", "0.0.0.0", "::")
+_DEFAULT_LISTENERS: Final = "PLAINTEXT://:9092"
+_DEFAULT_PROTOCOLS: Final = "SASL_SSL:SASL_SSL,PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT"
+_SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+_ENDPOINT: Final = re.compile(r"([^:/,\s]+)://\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]{1,5})")
+
+
+def address_text(host: str, port: int) -> str:
+    """Return HOST:PORT, with brackets around an IPv6 address."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+class Endpoint(NamedTuple):
+    """The address of a listener. An empty ``host``, or another of ``WILDCARDS``, is every address of this
+    machine."""
+
+    name: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.name}://{address_text(self.host, self.port)}"
+
+    def seen_at(self, host: str) -> Endpoint:
+        """Return the endpoint for a client that has connected to ``host``: a wildcard becomes this
+        address."""
+        return self._replace(host=host) if self.host in WILDCARDS else self
+
+
+class Listener(NamedTuple):
+    """``listen`` is where the server listens; port 0 is any free one. ``advertised`` is the address that
+    clients get, None for the one that is listened on: an empty host stands for the address that they have
+    connected to, port 0 for the port that is listened on."""
+
+    listen: Endpoint
+    advertised: Endpoint | None = None
+
+    def bound(self, host: str, port: int) -> Endpoint:
+        """Return the address for clients, once the server listens on ``host`` and ``port``."""
+        if self.advertised is None:
+            return Endpoint(self.listen.name, host, port)
+        return self.advertised._replace(port=self.advertised.port or port)
+
+
+def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, str]) -> list[Listener]:
+    """Return listeners on these hosts and ports, called PLAINTEXT, PLAINTEXT_2 and so on, instead of those of
+    ``listeners``; the other settings count. Raises ValueError like ``listeners_of``."""
+    endpoints = [
+        Endpoint(f"{DEFAULT_NAME}_{number}" if number > 1 else DEFAULT_NAME, *address)
+        for number, address in enumerate(dict.fromkeys(addresses), start=1)
+    ]
+    return _advertised(endpoints, settings)
+
+
+def listeners_of(settings: Mapping[str, str]) -> list[Listener]:
+    """Return the listeners of a broker's settings; those of the controller are left out, since no other
+    controller connects to one node. Raises ValueError for what Kafka would refuse, and for what is not
+    served."""
+    endpoints = _parsed(LISTENERS, settings.get(LISTENERS, _DEFAULT_LISTENERS))
+    controller = _controller_names(settings)
+    of_broker = [each for each in endpoints if each.name not in controller]
+    if not of_broker:
+        raise ValueError(f"{LISTENERS} has none for clients: all of them are {CONTROLLER_NAMES}")
+    protocols = _protocols(settings, controller)
+    for each in endpoints:
+        _check_protocol(each.name, protocols)
+    listeners = _advertised(of_broker, settings)
+    _check_inter_broker(listeners, settings)
+    return listeners
+
+
+def _advertised(endpoints: Sequence[Endpoint], settings: Mapping[str, str]) -> list[Listener]:
+    """Return the listeners on ``endpoints``, each with its address for clients."""
+    _check_ports(endpoints)
+    text = settings.get(ADVERTISED, "").strip()
+    if not text:
+        return [Listener(each) for each in endpoints]
+    controller = _controller_names(settings)
+    given = {each.name: each for each in _parsed(ADVERTISED, text) if each.name not in controller}
+    names = [each.name for each in endpoints]
+    for each in given.values():
+        if each.name not in names:
+            raise ValueError(f"{ADVERTISED} has {each}, but there is no such listener: {', '.join(names)}")
+        if each.host in WILDCARDS[1:]:
+            raise ValueError(f"{ADVERTISED} has {each}: no client can connect to {each.host}")
+    missing = [name for name in names if name not in given]
+    if missing:
+        raise ValueError(
+            f"{ADVERTISED} has no address for the listener {missing[0]}: clients that come in by it would "
+            "learn of no broker"
+        )
+    return [Listener(each, given[each.name]) for each in endpoints]
+
+
+def _parsed(setting: str, text: str) -> list[Endpoint]:
+    """Parse ``NAME://HOST:PORT,…``; names are in capitals, as in ``ListenerName.normalised``."""
+    endpoints: list[Endpoint] = []
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        match = _ENDPOINT.fullmatch(part)
+        if match is None or int(match[3]) > 65535:
+            raise ValueError(f"{setting}: {part!r} is not NAME://HOST:PORT")
+        endpoint = Endpoint(match[1].upper(), match[2], int(match[3]))
+        if any(each.name == endpoint.name for each in endpoints):
+            raise ValueError(f"{setting} has the listener {endpoint.name} twice")
+        endpoints.append(endpoint)
+    if not endpoints:
+        raise ValueError(f"{setting} has no listener")
+    return endpoints
+
+
+def _check_ports(endpoints: Iterable[Endpoint]) -> None:
+    """Raise ValueError for two listeners on one address. Apache Kafka refuses every port that is used
+    twice."""
+    for one, other in combinations(endpoints, 2):
+        if one.port == other.port != 0:
+            hosts = {one.host, other.host}
+            if len(hosts) == 1 or hosts & set(WILDCARDS):
+                raise ValueError(f"{LISTENERS}: {one} and {other} have the same port")
+
+
+def _controller_names(settings: Mapping[str, str]) -> set[str]:
+    return {name.strip().upper() for name in settings.get(CONTROLLER_NAMES, "").split(",") if name.strip()}
+
+
+def _protocols(settings: Mapping[str, str], controller: Iterable[str]) -> dict[str, str]:
+    """Return the security protocol of each listener's name. Unless the map is given, controllers have
+    PLAINTEXT."""
+    text = settings.get(PROTOCOLS, "").strip()
+    found = {} if text else dict.fromkeys(controller, DEFAULT_NAME)
+    for part in filter(None, (part.strip() for part in (text or _DEFAULT_PROTOCOLS).split(","))):
+        name, colon, protocol = (each.strip().upper() for each in part.partition(":"))
+        if not colon or not name or protocol not in _SECURITY_PROTOCOLS:
+            raise ValueError(f"{PROTOCOLS}: {part!r} is not NAME:PROTOCOL ({', '.join(_SECURITY_PROTOCOLS)})")
+        if found.setdefault(name, protocol) != protocol:
+            raise ValueError(f"{PROTOCOLS} has the listener {name} twice")
+    return found
+
+
+def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
+    protocol = protocols.get(name)
+    if protocol is None:
+        raise ValueError(f"{PROTOCOLS} has no protocol for the listener {name}: add {name}:PLAINTEXT")
+    if protocol != DEFAULT_NAME:
+        raise ValueError(
+            f"{LISTENERS}: {name} cannot have the protocol {protocol}: connections are neither encrypted nor "
+            "authenticated, so PLAINTEXT is the only one"
+        )
+
+
+def _check_inter_broker(listeners: Iterable[Listener], settings: Mapping[str, str]) -> None:
+    """Raise ValueError for a listener between brokers that Kafka would refuse: there is no other broker, but
+    the file would not do for Kafka either."""
+    name = settings.get(INTER_BROKER_NAME, "").strip().upper()
+    names = [each.listen.name for each in listeners]
+    if name and name not in names:
+        raise ValueError(f"{INTER_BROKER_NAME} is {name}, but there is no such listener: {', '.join(names)}")
+    protocol = settings.get(INTER_BROKER_PROTOCOL, DEFAULT_NAME).strip().upper()
+    if protocol != DEFAULT_NAME:
+        raise ValueError(f"{INTER_BROKER_PROTOCOL} cannot be {protocol}: PLAINTEXT is the only protocol")
