@@ -159,19 +159,19 @@ def test_watermarks_and_times(broker: Serving) -> None:
 
 
 def test_a_consumer_that_waits_is_answered_by_a_flush(broker: Serving) -> None:
+    """Its fetch may wait for longer than the test does."""
     create(broker, "waits")
     consumer = Consumer(
-        {"bootstrap.servers": broker.address, "group.id": "none", "fetch.wait.max.ms": 10_000, **QUIET}
+        {"bootstrap.servers": broker.address, "group.id": "none", "fetch.wait.max.ms": 300_000, **QUIET}
     )
     consumer.assign([TopicPartition("waits", 0, 0)])
     try:
         assert consumer.poll(0.5) is None
-        client, began = producer(broker), time.monotonic()
+        client = producer(broker)
         client.produce("waits", b"now", partition=0)
         message = consumer.poll(WAIT)
         assert message is not None
         assert message.value() == b"now"
-        assert time.monotonic() - began < 9
         client.flush(WAIT)
     finally:
         consumer.close()
