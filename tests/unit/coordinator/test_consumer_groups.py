@@ -9,8 +9,7 @@ import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config, state_of, topic_id
 from tests.unit.coordinator.group_clients import Member
-from txnkafka.coordinator.consumer_group import ConsumerGroup
-from txnkafka.coordinator.consumer_member import ConsumerMember, MemberState
+from txnkafka.coordinator.consumer_member import MemberState
 from txnkafka.coordinator.group_requests import ConsumerHeartbeat, Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode as E
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
@@ -346,34 +345,6 @@ def test_a_partition_that_is_given_up_twice_is_not_lost() -> None:
     one.beat(topics=("t", "u"))
     settled(one)
     assert one.has == [(1, 0), (2, 0)]
-
-
-def test_a_member_gets_a_partition_back_that_it_is_giving_up() -> None:
-    """The member it was for has left meanwhile; the group knows the giver as the owner still."""
-    node = ConsumerNode({"t": 2})
-    one = Consumer(node, "a").join()
-    two = Consumer(node, "b").join()
-    one.beat()
-    assert (one.epoch, one.has) == (2, [(1, 0)])
-    assert two.leave().error == E.NONE
-    assert one.follow().has == [(1, 0), (1, 1)]
-
-
-def test_a_member_that_gives_up_a_partition_does_not_take_it_from_the_next_owner() -> None:
-    """As where the records of both members are loaded, and that of the giver comes last."""
-    group, t = ConsumerGroup("g"), topic_id(1)
-    giver = ConsumerMember("a", 2, 1, assigned={t: {0: 1}}, revoking={t: {1: 1}})
-    for member in (giver, ConsumerMember("b", 3, 2, assigned={t: {1: 3}}), replace(giver, revoking={})):
-        group.put(member)
-    assert [group.owner_epoch(t, number) for number in (0, 1)] == [2, 3]
-
-
-def test_a_static_member_that_is_away_keeps_partitions_without_their_epochs() -> None:
-    node = ConsumerNode({"t": 1})
-    one = Consumer(node, "a", instance="i").join()
-    assert node.consumers().members["a"].assigned == {topic_id(1): {0: 2}}
-    one.leave(-2)
-    assert node.consumers().members["a"].assigned == {topic_id(1): {0: 0}}
 
 
 def test_offsets_may_be_committed_with_an_older_epoch() -> None:

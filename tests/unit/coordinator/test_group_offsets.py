@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.group_clients import START_MS, Member, Node, stable
-from txnkafka.coordinator.group_partition import group_of
 from txnkafka.coordinator.group_requests import CommittedOffset, Identity
 from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.error_codes import ErrorCode as E
 from txnkafka.model import NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
-from txnkafka.wire.records.group_log import decode_group, encode_group_key
+from txnkafka.wire.records.group_log import encode_group_key
 
 FIRST, SECOND = ProducerIdAndEpoch(1000, 0), ProducerIdAndEpoch(2000, 3)
 DAY_MS = 86_400_000
@@ -394,26 +393,3 @@ def test_an_explicit_time_of_expiry_counts() -> None:
     node.commit(1, expire_timestamp=START_MS + 1_000)
     node.wait(700_000)
     assert node.fetched() == CommittedOffset()
-
-
-def test_an_offset_expires_when_its_time_is_reached_exactly() -> None:
-    node = Node()
-    node.coordinator.advance(node.now_ms)
-    check_ms = 600_000  # offsets.retention.check.interval.ms
-    for topic, late_ms in (("t", 0), ("u", 1)):
-        node.commit(1, topic=topic, expire_timestamp=START_MS + check_ms + late_ms)
-    node.wait(check_ms)
-    assert [node.fetched(topic=topic).offset for topic in ("t", "u")] == [-1, 1]
-
-
-def test_a_member_in_a_record_of_version_0_has_its_session_to_rebalance() -> None:
-    """The record of a broker before 0.10.1 has one timeout."""
-    words = [b"m", b"client", b"/127.0.0.1"]
-    texts = b"".join(len(each).to_bytes(2, "big") + each for each in words)
-    member = texts + (45_000).to_bytes(4, "big") + (0).to_bytes(8, "big")
-    head = b"\0\0" + b"\0\x08consumer" + (1).to_bytes(4, "big") + b"\0\x05range" + b"\0\1m"
-    found = decode_group(encode_group_key("g"), head + (1).to_bytes(4, "big") + member)
-    assert found is not None
-    assert found[1] is not None
-    (loaded,) = group_of("g", found[1]).members.values()
-    assert (loaded.session_timeout_ms, loaded.rebalance_timeout_ms) == (45_000, 45_000)

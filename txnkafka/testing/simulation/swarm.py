@@ -7,7 +7,7 @@ Source: Groce et al., "Swarm testing".
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from txnkafka.env import Random
@@ -175,8 +175,15 @@ class Swarm:
             upgrade=random.choice((0.0, 0.05, 0.3)),
             checkpoint=random.choice((0.0, 0.0, 0.02, 0.2)),
             flushes_each=flushes_each,
-            deletes_records=random.random() < 0.3,
-            alters_settings=random.random() < 0.3,
-            metadata_snapshot_bytes=random.choice((20 << 20, 200, 1_000)),
-            small_fetches=random.choice((0.0, 0.1, 0.6)),
+            **_of_the_registry(random),
         )
+
+
+def _of_the_registry(random: Random) -> dict[str, Any]:
+    """What happens to topics, and how much a fetch may get."""
+    return {
+        "deletes_records": random.random() < 0.3,
+        "alters_settings": random.random() < 0.3,
+        "metadata_snapshot_bytes": random.choice((20 << 20, 200, 1_000)),
+        "small_fetches": random.choice((0.0, 0.1, 0.6)),
+    }
