@@ -71,7 +71,7 @@ def not_written(broker: Any, partition: Any, offset: int) -> None:
 
 
 def without_a_limit(log: Any, offset: int, **named: Any) -> Any:
-    """A fetch gets all that there is."""
+    """A fetch gets the whole segment."""
     return log_read.read(log, offset, **{**named, "max_bytes": 1 << 20})
 
 
@@ -95,7 +95,7 @@ def settings_stay(image: Any, value: Any) -> None:
 
 
 def without_flush_messages(self: Durability, log: Any, _: int) -> bool:
-    """The page cache does not look at flush.messages."""
+    """The page cache ignores flush.messages."""
     return ORIGINAL["_is_durable_enough"](self, log, 0)
 
 

@@ -243,7 +243,7 @@ def test_a_transaction_that_is_accepted_can_end(limit: int) -> None:
 
 @pytest.mark.parametrize("is_later", [False, True])
 def test_a_record_that_fails_aborts_only_what_is_open_in_its_epoch(node: Node, is_later: bool) -> None:
-    """Meanwhile the partition may have got a transaction of a later epoch, which has a record of its own."""
+    """A transaction of a later epoch may be open in the partition by then; another record belongs to it."""
     producer, partition = Producer(node), TopicPartition("t", 1)
     assert producer.send(b"a", 0) == [NONE]
     producer_id, epoch = producer.identity.producer_id, producer.identity.producer_epoch

@@ -372,7 +372,7 @@ def test_a_kafka_that_was_killed_is_fenced_at_the_next_start() -> None:
 
 
 def test_no_producer_id_of_an_adopted_directory_is_given_out_again() -> None:
-    """The directory is that of a broker whose controller has the metadata log."""
+    """A broker wrote the directory, and another node had the metadata log."""
     node = Node()
     node.create("t")
     used = {"producer_id": 5000, "producer_epoch": 0, "base_sequence": 0}

@@ -1,4 +1,4 @@
-"""Who owns a partition that a member gives up, or whose member is away."""
+"""Owners of partitions while a member gives one up, or is away."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ def test_the_hash_of_long_texts(character: str) -> None:
 
 
 def test_long_ids_are_not_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Anybody may ask for any: 16,384 of the longest would be two gigabytes. One of those here has 130 KB."""
+    """A client may send any id: 16,384 of the longest take two gigabytes. An id of this test takes 130 KB."""
     monkeypatch.setattr(partitions, "string_hash", lambda _: 7)  # slow while memory is traced
     tracemalloc.start()
     try:

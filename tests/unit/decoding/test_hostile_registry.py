@@ -94,7 +94,7 @@ def test_an_answer_that_is_no_schema(registry: Registry, content: bytes) -> None
 
 
 def test_an_answer_that_does_not_end(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each byte comes in time, but not all of them. With all of them the answer would be no schema."""
+    """Each byte comes in time; the whole answer, which is no schema, would take five seconds."""
     monkeypatch.setattr("txnkafka.env.http.TIMEOUT_SECONDS", 0.3)
     registry.documents["/schemas/ids/1"], registry.pause = b" " * 100, 0.05
     with pytest.raises(KafkaError, match=r"/schemas/ids/1 does not answer within 0\.3 seconds"):

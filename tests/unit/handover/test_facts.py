@@ -1,4 +1,4 @@
-"""What a hand-over takes from the coordinator's log and from the settings of topics."""
+"""A hand-over uses the log of the coordinator and the settings of topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Attributes what is left open to the test that has left it."""
+"""Attributes unclosed resources to the test that opened them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_open() -> Iterator[None]:
-    """Collect cycles after each test: the warning of a socket, client or file that was not closed fails this
-    test, and not the one that runs when the collector comes."""
+    """Collect cycles after each test, so that the warning of an unclosed socket, client or file fails the test
+    that opened it."""
     yield
     gc.collect()

@@ -101,7 +101,7 @@ def test_an_error_is_answered_again_and_so_is_its_end() -> None:
 
 
 def test_a_partition_is_told_again_when_its_error_is_over() -> None:
-    """Although nothing else of it has changed."""
+    """Its offsets are the same as before the error."""
     sessions = FetchSessions()
     wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
     request = FetchRequest(session_epoch=0, topics=(FetchTopic(topic="t", partitions=(wanted,)),))

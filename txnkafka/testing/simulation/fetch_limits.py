@@ -1,4 +1,4 @@
-"""The limits of a fetch, which its answer must keep: how much it may contain, and when it may come.
+"""Checks an answer against the limits of the fetch: the number of bytes, and the time to wait.
 
 Source: ``FetchRequest`` and KIP-74: the first batch of all is whole, whatever its size.
 """
@@ -16,7 +16,7 @@ _LENGTH_END: Final = 12  # of base offset and length, which the length does not 
 
 
 def broken_limits(request: Any, answer: Sequence[Any], waited_us: int) -> Iterator[str]:
-    """Which limits of a ``FetchRequest`` its answer, the ``Fetched`` of all partitions, does not keep."""
+    """Yield the limits of a ``FetchRequest`` that the answer, one ``Fetched`` a partition, does not keep."""
     limits = {each.topic_partition: each.max_bytes for each in request.partitions}
     left = request.max_bytes
     for fetched in answer:
@@ -31,5 +31,5 @@ def broken_limits(request: Any, answer: Sequence[Any], waited_us: int) -> Iterat
 
 
 def _first_batch(data: memoryview) -> int:
-    """The size of the first batch; 0 where there is none."""
+    """Return the size of the first batch in bytes, 0 without one."""
     return _LENGTH_END + int.from_bytes(data[8:_LENGTH_END], "big") if len(data) >= _LENGTH_END else 0

@@ -39,15 +39,15 @@ _OF_COMPACTED_TOPICS: Final = {
 
 
 class Registrar(Client):
-    """Notes in the history which settings each of its topics may have, and which records it has deleted.
-    Nobody else changes these."""
+    """Records in the history the possible settings of each topic and the deleted records. No other client
+    changes these."""
 
     def __init__(self, world: World, name: str, random: Random, topics: Sequence[Topic]) -> None:
         super().__init__(world, name, random)
         self._topics = [topic for topic in topics if not topic.is_deletable]
 
     def steps(self) -> Steps:
-        """Change something, and look at it, now and then."""
+        """Run a random action again and again."""
         swarm = self.world.swarm
         actions = [self._alter, self._look] if swarm.alters_settings else []
         if swarm.deletes_records:
@@ -72,7 +72,7 @@ class Registrar(Client):
         for settings in possible:
             kept = {name: text for name, text in settings.items() if name != setting}
             changed.append(kept if value is None else {**kept, setting: value})
-        # what may have happened counts from the request on: others look meanwhile
+        # both are possible from the request on
         self.world.history.settings[topic.name] = [*possible, *changed]
         # a late copy would undo a later change
         answer, _ = yield from self.ask("IncrementalAlterConfigs", alter, can_be_late=False)
@@ -81,7 +81,7 @@ class Registrar(Client):
         self.world.counts["settings changed"] += answer == ErrorCode.NONE
 
     def _look(self) -> Steps:
-        """The settings are those of the last change, also behind a restart."""
+        """Compare the settings of a topic with the acknowledged changes, also after a restart."""
         topic = self.random.choice(self._topics)
         found: list[dict[str, str]] = []
 

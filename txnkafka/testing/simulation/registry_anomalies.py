@@ -1,5 +1,5 @@
-"""What must hold of the settings of topics and of deleted records in the end, by what clients were told.
-Nothing here knows how the engine works."""
+"""Checks the final settings of topics and the final log starts against the answers that clients got. Nothing
+here knows how the engine works."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Swarm:
     ``fault_every`` so many events; ``purge`` how often a producer of version 1 gives batches up that have no
     answer, and their sequences to the next ones; ``commit_at_once`` how often one of version 2 commits as one
     that is in the process of the broker; ``upgrade`` how often one of version 1 goes on with version 2 before
-    a transaction; ``checkpoint`` how often the recovery points are written behind a flush; ``small_fetches``
+    a transaction; ``checkpoint`` how often the recovery points are written after a flush; ``small_fetches``
     how often a fetch has small limits. With ``flushes_each`` the page cache acknowledges nothing that is not
     synced (``flush.messages`` is 1)."""
 
@@ -89,7 +89,7 @@ class Swarm:
 
     @property
     def is_durable(self) -> bool:
-        """Whether what is acknowledged survives a power cut."""
+        """True if acknowledged records survive a power cut."""
         return self.durability == "fsync" or self.flushes_each
 
     @property
@@ -180,7 +180,7 @@ class Swarm:
 
 
 def _of_the_registry(random: Random) -> dict[str, Any]:
-    """What happens to topics, and how much a fetch may get."""
+    """Draw the changes of topics and the limits of fetches."""
     return {
         "deletes_records": random.random() < 0.3,
         "alters_settings": random.random() < 0.3,
