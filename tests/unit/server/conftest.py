@@ -10,7 +10,7 @@ import pytest
 
 @pytest.fixture(autouse=True)
 def nothing_is_left_open() -> Iterator[None]:
-    """Collect cycles after each test, so that the warning of an unclosed socket, client or file fails the test
-    that opened it."""
+    """Collect cycles after each test, so that the warning of an unclosed socket or file fails the test that
+    opened it."""
     yield
     gc.collect()
