@@ -26,6 +26,10 @@ os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
 # A script that runs the tests in the background ignores SIGINT in them, and in what they start and interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# So does nohup with SIGHUP. The tests themselves go on ignoring it. Programs that they start get the default
+# action: exec resets a signal whose handler is a function.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, lambda *_: None)
 
 
 def pytest_collection_finish() -> None:

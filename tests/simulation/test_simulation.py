@@ -34,6 +34,8 @@ ORDINARY = replace(
     rebalance_timeout_ms=100, initial_rebalance_delay_ms=0, forgets_offsets=False,
     copier_protocols=("classic",), reader_protocols=("classic",), assignment_interval_ms=0, purge=0.0,
     cut=0.0, commit_at_once=0.0, upgrade=0.0, checkpoint=0.0,
+    flushes_each=False, deletes_records=False, alters_settings=False, metadata_snapshot_bytes=20 << 20,
+    small_fetches=0.0,
 )  # fmt: skip
 
 

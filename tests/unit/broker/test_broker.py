@@ -282,6 +282,24 @@ def test_producers_of_two_identities_in_one_request() -> None:
     assert {result.error for result in results.values()} == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
 
 
+def test_producers_of_two_epochs_in_one_request() -> None:
+    node = Node()
+    node.create("t", 2)
+    producer = Producer(node, "x")
+    first = producer.batch(0, b"a")
+    producer.identity = producer.identity._replace(producer_epoch=producer.identity.producer_epoch + 1)
+    results = node.produce({T0: first, T1: producer.batch(1, b"b")}, transactional_id="x")
+    assert {result.error for result in results.values()} == {ErrorCode.INVALID_PRODUCER_ID_MAPPING}
+
+
+def test_an_answer_after_a_storage_error_has_no_log_start_offset() -> None:
+    node = Node()
+    node.create()
+    node.broker.logs[T0].fence(OSError(5, "planned"))
+    result = node.append(batch_of(b"a"))
+    assert (result.error, result.log_start_offset) == (ErrorCode.KAFKA_STORAGE_ERROR, -1)
+
+
 def test_a_retry_gets_the_offset_that_the_batch_has() -> None:
     node = Node()
     node.create()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.unit.broker.node import NOW, Node, batch_of
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.requests import ProduceRequest
@@ -37,3 +39,19 @@ def test_a_file_that_cannot_be_read_is_the_storage_s_error() -> None:
     assert error_code(LogDirError("cannot read")) == ErrorCode.KAFKA_STORAGE_ERROR
     assert error_code(OSError("cannot read")) == ErrorCode.KAFKA_STORAGE_ERROR
     assert error_code(InvalidTimestampError("too late")) == ErrorCode.INVALID_TIMESTAMP
+
+
+@pytest.mark.parametrize("durability", ["fsync", "page_cache"])
+def test_who_waits_for_a_log_that_has_failed_hears_of_it(durability: str) -> None:
+    """All that is in the log is durable, and the log may lack what the caller waits for."""
+    node = Node(durability=durability)
+    node.create()
+    log = node.broker.logs[T0]
+    node.append(batch_of(b"a"))
+    log.flush()
+    assert log.recovery_point == log.log_end_offset
+    log.fence(OSError(5, "planned"))
+    heard: list[ErrorCode] = []
+    node.broker.durability.when_durable(log, heard.append)
+    node.settle()
+    assert heard == [ErrorCode.KAFKA_STORAGE_ERROR]

@@ -135,16 +135,18 @@ def test_tickets_that_go_first_hold_others_up_for_one_flush() -> None:
     assert groups == [{eager.log}, {eager.log, patient.log}] * 2
 
 
-def test_a_log_that_goes_first_and_is_deleted_is_not_flushed() -> None:
-    tickets, deleted, other = FlushTickets(), Log(), Log()
-    for log in (deleted, other):
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_log_that_goes_first_and_is_deleted_is_not_flushed(count: int) -> None:
+    tickets, deleted, others = FlushTickets(), Log(), [Log() for _ in range(count)]
+    for log in (deleted, *others):
         log.plain()
     tickets.take(deleted.log, goes_first=True)
-    tickets.take(other.log)
+    for other in others:
+        tickets.take(other.log)
     tickets.forget(deleted.log, KafkaStorageError("deleted"))
     flush = tickets.begin()
     assert flush is not None
-    assert [log for log, _ in flush.logs] == [other.log]
+    assert [log for log, _ in flush.logs] == [other.log for other in others]
 
 
 def test_a_flush_is_finished_once_and_by_its_own() -> None:

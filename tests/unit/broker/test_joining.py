@@ -12,6 +12,7 @@ from tests.unit.broker.gaps import end, flush, power_cut, produce
 from tests.unit.broker.node import NOW, Node, Producer, batch_of
 from txnkafka.broker.groups import Identity, OffsetToCommit
 from txnkafka.broker.requests import ProduceRequest
+from txnkafka.broker.unknown_transactions import abort_if_unknown
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
@@ -238,6 +239,27 @@ def test_a_transaction_that_is_accepted_can_end(limit: int) -> None:
     assert producer.end(commit=False) == NONE
     node.wait(1_000)
     assert node.broker.transactions.describe("x").state == "CompleteAbort"
+
+
+@pytest.mark.parametrize("is_later", [False, True])
+def test_a_record_that_fails_aborts_only_what_is_open_in_its_epoch(node: Node, is_later: bool) -> None:
+    """A transaction of a later epoch may be open in the partition by then; another record belongs to it."""
+    producer, partition = Producer(node), TopicPartition("t", 1)
+    assert producer.send(b"a", 0) == [NONE]
+    producer_id, epoch = producer.identity.producer_id, producer.identity.producer_epoch
+    log = node.broker.logs[partition]
+    opened_at = epoch + is_later
+    batch = batch_of(
+        b"b", producer_id=producer_id, producer_epoch=opened_at, base_sequence=0, transactional=True
+    )
+    guard = log.verification.maybe_start(
+        log.producers, producer_id, opened_at, 0, supports_epoch_bump=False, now_ms=node.now_ms
+    )
+    log.append(batch, now_ms=node.now_ms, guard=guard)
+    abort_if_unknown(node.broker, partition, "x", producer_id, epoch)
+    node.settle()
+    (entry,) = log.producers.entries()
+    assert entry.has_open_transaction is is_later
 
 
 def test_log_append_time_is_the_time_of_the_append() -> None:

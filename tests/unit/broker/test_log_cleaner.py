@@ -26,6 +26,7 @@ from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
 T0 = TopicPartition("t", 0)
+TOPIC_ID = "AAAAAAAAAAEAAAAAAAAAAg"
 BACKOFF_MS = 15_000
 COMPACT = {"cleanup_policy": "compact", "min_cleanable_dirty_ratio": "0.01"}
 
@@ -250,6 +251,26 @@ def test_a_topic_may_be_deleted_and_created_again_between_any_two_pieces() -> No
         assert names(node) == found
         assert node.broker.is_idle
     assert number > 20
+
+
+@pytest.mark.usefixtures("small_pieces")
+def test_where_a_compaction_ended_is_not_noted_for_a_new_topic_of_the_same_name() -> None:
+    """The old topic goes after the last piece of the pass, before the pass learns that it is over."""
+    node = Node()
+    filled(node)
+    count = len(list(pieces(node)))
+    assert node.broker.data.checkpoints.cleaner_offsets[T0] > 0
+    noted = []
+    for number in range(count - 8, count):
+        node = Node()
+        filled(node)
+        for _ in zip(range(number + 1), pieces(node), strict=False):
+            pass
+        node.broker.manager.delete(T0)
+        node.broker.manager.create(T0, TOPIC_ID, now_ms=node.now_ms)
+        node.settle()
+        noted.append(node.broker.data.checkpoints.cleaner_offsets.get(T0))
+    assert noted == [None] * 8
 
 
 @pytest.mark.usefixtures("small_pieces")

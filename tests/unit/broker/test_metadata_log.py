@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
-from tests.unit.broker.node import NOW, Node, Producer
+from tests.unit.broker.node import NOW, Node, Producer, batch_of
 from txnkafka.broker import metadata_snapshots
+from txnkafka.broker.metadata_replay import MetadataReplay
 from txnkafka.broker.metadata_snapshot import SnapshotId, find_snapshots, write_snapshot
 from txnkafka.coordinator.cluster_image import ClusterImage
 from txnkafka.coordinator.image_records import image_records
-from txnkafka.coordinator.metadata_records import LogRecord, encode_metadata, feature_level
+from txnkafka.coordinator.metadata_records import LogRecord, encode_metadata, feature_level, topic
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, LogDirError
@@ -107,6 +108,26 @@ def test_a_snapshot_is_the_state_of_the_log() -> None:
     node.restart()
     assert set(node.broker.image.topics) >= {"t", "u"}
     assert node.values() == [b"a"]
+
+
+def test_a_snapshot_contains_only_what_is_durable_when_it_begins() -> None:
+    """A record that is appended and not flushed may be lost; a snapshot with it would stay."""
+    node = Node(metadata_log_max_record_bytes_between_snapshots=1)
+    node.create("t")
+    metadata = node.broker.metadata
+    durable = metadata.log.log_end_offset
+    metadata.append([topic("unflushed", UUID_1)], node.now_ms)
+    node.broker.advance(node.now_ms + 1)
+    while (work := node.broker.begin_work()) is not None:
+        work.run()
+        node.broker.finish_work(work, None, now_ms=node.now_ms)
+    assert metadata.log.recovery_point == durable, "the topic is not durable yet"
+    newest = snapshots(node)[-1]
+    assert newest.end_offset == durable
+    state = MetadataReplay()
+    for _ in state.load(node.files, DIRECTORY, newest):
+        pass
+    assert "unflushed" not in state.image.topics
 
 
 def test_what_lies_before_old_snapshots_is_deleted() -> None:
@@ -358,3 +379,18 @@ def test_a_kafka_that_was_killed_is_fenced_at_the_next_start() -> None:
     (found,) = node.broker.image.kept.of("register_broker_record")
     assert found.value == KEPT[0].value
     assert node.broker.metadata.log.log_end_offset == end + 2, "an election and a block of ids"
+
+
+def test_no_producer_id_of_an_adopted_directory_is_given_out_again() -> None:
+    """A broker wrote the directory, and another node had the metadata log."""
+    node = Node()
+    node.create("t")
+    used = {"producer_id": 5000, "producer_epoch": 0, "base_sequence": 0}
+    assert node.append(batch_of(b"a", **used)).error == ErrorCode.NONE
+    node.close()
+    remove_log(node.files)
+    for snapshot in snapshots(node):
+        node.files.remove(f"{DIRECTORY}/{snapshot.name}")
+    node = Node(node.files)
+    assert node.values() == [b"a"], "the partition has become a topic"
+    assert Producer(node).identity.producer_id == 5001

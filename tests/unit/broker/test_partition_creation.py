@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.broker.node import Node, Producer, batch_of
 from txnkafka.broker.partition_creation import EnlargedTopic, MorePartitions, create_partitions
+from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
@@ -104,6 +105,31 @@ def test_a_directory_that_cannot_be_made_is_made_later(caplog: pytest.LogCapture
     assert node.append(batch_of(b"a"), 1).error == ErrorCode.NONE
     assert TopicPartition("t", 1) in node.broker.logs
     assert not caplog.records
+
+
+def test_the_retry_of_missing_partitions_leaves_a_topic_in_creation_alone() -> None:
+    plan = FaultPlan(call="make_directory")
+    node = Node(FaultyFiles(MemoryFiles(), plan))
+    node.create("t", 1)
+    plan.fails = plan.counted + 1
+    assert enlarge(node, 2).error == ErrorCode.KAFKA_STORAGE_ERROR
+    node.broker.advance(node.now_ms)
+    node.now_ms += 1_000
+    node.broker.advance(node.now_ms)  # the retry is due, and waits for its turn
+    answers: list[Any] = []
+    node.broker.topics.create([NewTopic("u", 1)], answers.append, now_ms=node.now_ms)
+    flush = node.broker.begin_flush()
+    assert flush is not None
+    node.broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)
+    assert "u" in node.broker.image.topics
+    work = node.broker.begin_work()
+    assert work is not None
+    work.run()
+    node.broker.finish_work(work, None, now_ms=node.now_ms)
+    assert sorted(node.broker.logs) == [TopicPartition("t", 0), TopicPartition("t", 1)]
+    node.settle()
+    assert answers[0][0].error == ErrorCode.NONE
+    assert TopicPartition("u", 0) in node.broker.logs
 
 
 class Failing:

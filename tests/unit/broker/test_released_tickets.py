@@ -180,6 +180,16 @@ def test_a_log_that_is_truncated() -> None:
     assert host.directory.logs[FIRST].recovery_point == 2
 
 
+def test_what_ends_at_a_truncation_is_kept_and_acknowledged() -> None:
+    host = Host()
+    kept, cut = host.append(), host.append()
+    assert host.directory.truncate(FIRST, 2, now_ms=NOW)
+    assert list(host.hear()) == [cut]
+    host.finish(host.begin())
+    assert host.told[kept] is None
+    assert host.directory.logs[FIRST].log_end_offset == 2
+
+
 def test_files_that_cannot_be_opened_fence_their_log_and_no_other() -> None:
     plan = FaultPlan()
     host = Host(FaultyFiles(MemoryFiles(), plan))

@@ -37,7 +37,7 @@ def test_severities_and_verdicts_have_colours(
     assert f"orders-0  {YELLOW}UNKNOWN_NO_COORDINATOR_DATA\x1b[0m" in answer.stdout
     assert f"orders-1  {GREEN}NOT_STUCK\x1b[0m" in answer.stdout
     assert f"txnkafka: {YELLOW}warning\x1b[0m:" in answer.stderr
-    assert f"txnkafka: {RED}error\x1b[0m: " in run("ls", log_dir / "nowhere").stderr
+    assert f"txnkafka: {RED}error\x1b[0m:" in run("ls", log_dir / "nowhere").stderr
     assert f"{YELLOW}warning\x1b[0m:" in run("verify", log_dir).stdout
     assert f"{YELLOW}UNKNOWN_NO_COORDINATOR_DATA\x1b[0m" in run("lso", log_dir, "--format", "wide").stdout
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -120,6 +121,26 @@ def test_uniform_targets_of_different_subscriptions_are_balanced_for_each_topic(
                 for name in target:
                     others = [each for each, spec in group.members.items() if name in spec.topics]
                     assert count[member] - min(count[each] for each in others) <= 1
+
+
+def test_partitions_do_not_move_between_members_that_differ_by_one() -> None:
+    """As in UniformHeterogeneousAssignmentBuilder: a move would only exchange the two."""
+    t, u = topic_id(1), topic_id(2)
+    many, few = {t: (0, 1), u: (0,)}, {t: (2, 3)}
+    targets = {"a": few, "b": many, "c": {u: (1, 2)}}
+    members = {
+        name: MemberSpec((u,) if name == "c" else (t, u), target) for name, target in targets.items()
+    }
+    group = GroupSpec(members, {t: 4, u: 3}, False)
+    assert ASSIGNORS["uniform"](group) == targets
+
+
+def test_uniform_targets_of_different_subscriptions_stay() -> None:
+    for seed in SEEDS:
+        group = random_group(Random(seed), {}, is_homogeneous=False)
+        targets = ASSIGNORS["uniform"](group)
+        same = {name: replace(spec, target=targets[name]) for name, spec in group.members.items()}
+        assert ASSIGNORS["uniform"](GroupSpec(same, group.partitions, False)) == targets
 
 
 def test_ranges_are_contiguous_and_static_members_come_first() -> None:

@@ -55,6 +55,22 @@ def test_a_classic_group_becomes_a_consumer_group_and_comes_back() -> None:
     assert (old.error, old.generation, node.state) == (E.NONE, 3, "CompletingRebalance")
 
 
+def test_a_classic_member_is_told_to_join_when_its_partition_becomes_free() -> None:
+    node = ConsumerNode({"t": 2})
+    owner = Consumer(node, "a").join()
+    classic_member = Member(node, protocols=(("range", subscription("t", owned=[])),))
+    classic_member.join()
+    assert partitions(classic_member.sync().synced[-1].assignment) == []
+    assert classic_member.heartbeat() == E.NONE, "the other one has all partitions"
+    owner.beat()
+    assert classic_member.heartbeat() == E.NONE, "it has one to give up"
+    owner.follow()
+    assert classic_member.heartbeat() == E.REBALANCE_IN_PROGRESS
+    classic_member.join()
+    assert len(partitions(classic_member.sync().synced[-1].assignment)) == 1
+    assert classic_member.heartbeat() == E.NONE
+
+
 def test_a_restart_behind_the_conversion_to_a_classic_group_rebalances_it() -> None:
     """The partitions of the member that left are nobody's until then, and nobody else comes or goes."""
     node = ConsumerNode({"t": 2})

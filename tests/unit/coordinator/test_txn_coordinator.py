@@ -41,7 +41,7 @@ def test_end_txn_is_answered_behind_prepare_and_beside_the_markers() -> None:
     assert answers == [Answer(ErrorCode.NONE, 0, 1)]
     assert world.state().state == S.PREPARE_COMMIT
     world.host.settle()
-    assert world.state().state == S.COMPLETE_COMMIT
+    assert world.state().state == TransactionState.COMPLETE_COMMIT
     assert all(log.visible() == ["value"] for log in world.host.partitions.values())
 
 
@@ -60,6 +60,20 @@ def test_a_commit_waits_for_data_that_is_not_durable() -> None:
     assert world.records() == records + 1
     world.host.settle()
     assert answers == [Answer(ErrorCode.NONE, 0, 1)]
+
+
+def test_a_transaction_whose_commit_waits_for_data_does_not_time_out() -> None:
+    world = World(config=TransactionConfig(max_parked_ms=100_000))
+    producer = world.init(timeout_ms=1_000)
+    world.begin(producer, T0)
+    world.host.partitions[T0].append(Written(0, 0, "late"))
+    answers = world.send(world.end(producer, True))
+    world.advance(50_000)
+    assert world.state().state == TransactionState.ONGOING
+    world.host.partitions[T0].flush()
+    world.host.settle()
+    assert answers == [Answer(ErrorCode.NONE, 0, 1)]
+    assert world.state().state == S.COMPLETE_COMMIT
 
 
 def test_a_transaction_ends_before_its_beginning_is_durable() -> None:

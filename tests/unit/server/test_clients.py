@@ -159,19 +159,19 @@ def test_watermarks_and_times(broker: Serving) -> None:
 
 
 def test_a_consumer_that_waits_is_answered_by_a_flush(broker: Serving) -> None:
+    """Its fetch may wait for longer than the test does."""
     create(broker, "waits")
     consumer = Consumer(
-        {"bootstrap.servers": broker.address, "group.id": "none", "fetch.wait.max.ms": 10_000, **QUIET}
+        {"bootstrap.servers": broker.address, "group.id": "none", "fetch.wait.max.ms": 300_000, **QUIET}
     )
     consumer.assign([TopicPartition("waits", 0, 0)])
     try:
         assert consumer.poll(0.5) is None
-        client, began = producer(broker), time.monotonic()
+        client = producer(broker)
         client.produce("waits", b"now", partition=0)
         message = consumer.poll(WAIT)
         assert message is not None
         assert message.value() == b"now"
-        assert time.monotonic() - began < 9
         client.flush(WAIT)
     finally:
         consumer.close()
@@ -221,26 +221,21 @@ def test_kafka_python(broker: Serving) -> None:
 
 
 async def aio_transactions(address: str) -> list[bytes | None]:
-    client = aiokafka.AIOKafkaProducer(bootstrap_servers=address, transactional_id="aio")
-    await client.start()
-    async with client.transaction():
-        await client.send_and_wait("aio", b"yes", partition=0)
-    await client.begin_transaction()
-    await client.send_and_wait("aio", b"no", partition=0)
-    await client.abort_transaction()
-    async with client.transaction():
-        await client.send_and_wait("aio", b"again", partition=0)
-    await client.stop()
-    consumer = aiokafka.AIOKafkaConsumer(
+    async with aiokafka.AIOKafkaProducer(bootstrap_servers=address, transactional_id="aio") as client:
+        async with client.transaction():
+            await client.send_and_wait("aio", b"yes", partition=0)
+        await client.begin_transaction()
+        await client.send_and_wait("aio", b"no", partition=0)
+        await client.abort_transaction()
+        async with client.transaction():
+            await client.send_and_wait("aio", b"again", partition=0)
+    async with aiokafka.AIOKafkaConsumer(
         bootstrap_servers=address, isolation_level="read_committed", auto_offset_reset="earliest"
-    )
-    await consumer.start()
-    partition = aiokafka.TopicPartition("aio", 0)
-    consumer.assign([partition])
-    await consumer.seek_to_beginning(partition)
-    found = [(await asyncio.wait_for(consumer.getone(), WAIT)).value for _ in range(2)]
-    await consumer.stop()
-    return found
+    ) as consumer:
+        partition = aiokafka.TopicPartition("aio", 0)
+        consumer.assign([partition])
+        await consumer.seek_to_beginning(partition)
+        return [(await asyncio.wait_for(consumer.getone(), WAIT)).value for _ in range(2)]
 
 
 def test_aiokafka(broker: Serving) -> None:

@@ -50,6 +50,21 @@ def test_consumer_group_heartbeat(version: int) -> None:
     assert (left.error_code, left.member_epoch, left.heartbeat_interval_ms) == (NONE, -1, 0)
 
 
+def test_a_topic_that_is_named_twice_owns_the_partitions_of_both_lists() -> None:
+    of = with_groups(partitions=2)
+    joined(of)
+    joined(of, member_id="b")
+    of.wait(1_000)  # group.consumer.assignment.interval.ms
+    told = beat(of, member_epoch=2)
+    (kept,) = assigned(told)[topic_id(of)]
+    owned = [
+        consumer_group_heartbeat.TopicPartitions(topic_id=topic_id(of), partitions=(number,))
+        for number in (1 - kept, kept)
+    ]
+    assert beat(of, member_epoch=2, topic_partitions=tuple(owned)).member_epoch == 2, "it has both still"
+    assert beat(of, member_epoch=2, topic_partitions=(owned[1],)).member_epoch == 3
+
+
 def test_the_configs_of_a_group_are_in_effect_with_the_next_heartbeat() -> None:
     of = with_groups()
     joined(of)

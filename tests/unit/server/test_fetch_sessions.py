@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,13 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server import fetch_sessions
 from txnkafka.server.fetch_sessions import IDLE_MS, FetchSessions, Wanted
-from txnkafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from txnkafka.wire.messages.fetch import (
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ForgottenTopic,
+    PartitionData,
+)
 
 
 class Consumer:
@@ -91,6 +98,24 @@ def test_an_error_is_answered_again_and_so_is_its_end() -> None:
     consumer.offsets[0] = 0
     assert consumer.found(0) == {0: 0}
     assert consumer.found() == {}
+
+
+def test_a_partition_is_told_again_when_its_error_is_over() -> None:
+    """Its offsets are the same as before the error."""
+    sessions = FetchSessions()
+    wanted = FetchPartition(partition=0, fetch_offset=0, partition_max_bytes=1)
+    request = FetchRequest(session_epoch=0, topics=(FetchTopic(topic="t", partitions=(wanted,)),))
+    first = sessions.begin(request, 12, 0)
+    assert not isinstance(first, ErrorCode)
+    sound = PartitionData(partition_index=0, high_watermark=7, log_start_offset=2)
+    failed = replace(sound, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    key = ("t", 0)
+    told = [bool(first.answer([(key, sound)]))]
+    for epoch, data in enumerate((sound, failed, failed, sound, sound), 1):
+        following = sessions.begin(FetchRequest(session_id=first.session_id, session_epoch=epoch), 12, 0)
+        assert not isinstance(following, ErrorCode)
+        told.append(bool(following.answer([(key, data)])))
+    assert told == [True, False, True, True, True, False]
 
 
 def test_who_was_answered_comes_last() -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -149,13 +150,11 @@ def test_kafka_python(broker: Serving) -> None:
         "bootstrap_servers": broker.address, "group_id": "python", "auto_offset_reset": "earliest",
         "enable_auto_commit": False, "consumer_timeout_ms": int(WAIT * 1000),
     }  # fmt: skip
-    client = kafka.KafkaConsumer("python", **settings)
-    assert next(client).value == b"a"
-    client.commit({kafka.TopicPartition("python", 0): kafka.OffsetAndMetadata(1, "words", -1)})
-    client.close()
-    again = kafka.KafkaConsumer("python", **settings)
-    assert next(again).value == b"b"
-    again.close()
+    with closing(kafka.KafkaConsumer("python", **settings)) as client:
+        assert next(client).value == b"a"
+        client.commit({kafka.TopicPartition("python", 0): kafka.OffsetAndMetadata(1, "words", -1)})
+    with closing(kafka.KafkaConsumer("python", **settings)) as again:
+        assert next(again).value == b"b"
 
 
 def test_aiokafka(broker: Serving) -> None:
@@ -171,16 +170,13 @@ def test_aiokafka(broker: Serving) -> None:
             writer = aiokafka.AIOKafkaProducer(
                 bootstrap_servers=broker.address, transactional_id="asyncio copier"
             )
-            await client.start()
-            await writer.start()
-            message = await asyncio.wait_for(client.getone(), WAIT)
-            found.append(message.value)
-            async with writer.transaction():
-                await writer.send_and_wait("out", message.value, partition=0)
-                where = aiokafka.TopicPartition("asyncio", 0)
-                await writer.send_offsets_to_transaction({where: message.offset + 1}, "asyncio")
-            await writer.stop()
-            await client.stop()
+            async with client, writer:
+                message = await asyncio.wait_for(client.getone(), WAIT)
+                found.append(message.value)
+                async with writer.transaction():
+                    await writer.send_and_wait("out", message.value, partition=0)
+                    where = aiokafka.TopicPartition("asyncio", 0)
+                    await writer.send_offsets_to_transaction({where: message.offset + 1}, "asyncio")
         return found
 
     assert asyncio.run(copy()) == [b"a", b"b"]

@@ -10,6 +10,7 @@ import pytest
 from tests.unit.broker.node import Producer
 from tests.unit.server.wire_node import WireNode, node, topic_id, versions
 from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.coordinator.classic_group import ClassicGroup
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.wire.messages import (
@@ -204,9 +205,10 @@ def test_offset_commit(version: int) -> None:
     if version <= 4:
         assert commit(of, 4, version, retention_time_ms=2**63 - 1) == [NONE, UNKNOWN]
         assert committed(of) == [(4, NONE), (-1, NONE)]
-        assert commit(of, 5, version, retention_time_ms=1_000) == [NONE, UNKNOWN]
-        of.wait(1_300_000)
-        assert committed(of) == [(-1, NONE)] * 2
+        for retention_ms in (1_000, 0):
+            assert commit(of, 5, version, retention_time_ms=retention_ms) == [NONE, UNKNOWN]
+            of.wait(1_300_000)
+            assert committed(of) == [(-1, NONE)] * 2, retention_ms
 
 
 @versions("OffsetFetch")
@@ -225,6 +227,28 @@ def test_offset_fetch(version: int) -> None:
         assert [len(each.topics) for each in (found, nameless, unknown)] == [1, 0, 0]
         assert [each.error_code for each in (found, nameless, unknown)] == [NONE, NONE, NONE]
         assert of.ask("OffsetFetch", version).groups == ()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_offset_fetch_of_a_group_that_is_not_here(version: int) -> None:
+    """Version 1 has no place for the error of the group: each partition has it."""
+    of = node()
+    topic = offset_fetch.OffsetFetchRequestTopic(name="t", partition_indexes=(0, 1))
+    answer = of.ask("OffsetFetch", version, group_id="g", topics=(topic,))
+    found = [(each.committed_offset, each.error_code) for name in answer.topics for each in name.partitions]
+    wrong = ErrorCode.NOT_COORDINATOR
+    assert (found, answer.error_code) == (([(-1, wrong)] * 2, NONE) if version == 1 else ([], wrong))
+
+
+@pytest.mark.parametrize(("version", "rebalance_ms"), [(0, 10_000), (1, 70_000)])
+def test_a_member_of_join_group_0_has_its_session_to_rebalance(version: int, rebalance_ms: int) -> None:
+    of = with_groups()
+    fields = {"rebalance_timeout_ms": 70_000} if version else {}
+    assert joined(of, version, **fields).error_code == NONE
+    group = of.broker.groups.coordinator.partitions.find("g")
+    assert isinstance(group, ClassicGroup)
+    (found,) = group.members.values()
+    assert (found.session_timeout_ms, found.rebalance_timeout_ms) == (10_000, rebalance_ms)
 
 
 @pytest.mark.parametrize(("version", "offset"), [(9, 5), (10, -1)])

@@ -22,6 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["Administrator"]
 
 _LATEST: Final = -1
+_SETTINGS: Final[tuple[dict[str, str], ...]] = (
+    {"retention.ms": "-1"},
+    {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1"},
+    {"index.interval.bytes": "100"},
+    {},
+)
 
 
 class Administrator(Client):
@@ -64,12 +70,21 @@ class Administrator(Client):
         yield self.think()
 
     def _create(self) -> Steps:
+        """Create the topic again, perhaps with other settings."""
+        settings, history = self._configs, self.world.history
+        if self.world.swarm.alters_settings:
+            settings = self.random.choice(_SETTINGS)
+        possible = history.settings[self._topic.name]
+        history.settings[self._topic.name] = [*possible, settings]
+
         def create(broker: Any, reply: Any, now_ms: int) -> None:
-            new = NewTopic(self._topic.name, self._topic.partitions, configs=self._configs)
+            new = NewTopic(self._topic.name, self._topic.partitions, configs=settings)
             broker.topics.create([new], lambda answers: reply(answers[0].error), now_ms=now_ms)
 
         answer, _ = yield from self.ask("CreateTopics", create)
         self.world.counts["topic created"] += answer == ErrorCode.NONE
+        if answer == ErrorCode.NONE:
+            history.settings[self._topic.name] = [settings]
 
     def _describe(self) -> Steps:
         def describe(broker: Any, reply: Any, now_ms: int) -> None:

@@ -18,6 +18,7 @@ from txnkafka.testing.simulation.cycles import cycle
 from txnkafka.testing.simulation.group_anomalies import GROUP_CHECKS
 from txnkafka.testing.simulation.history import Outcome
 from txnkafka.testing.simulation.member_anomalies import MEMBER_CHECKS
+from txnkafka.testing.simulation.registry_anomalies import REGISTRY_CHECKS
 from txnkafka.testing.simulation.view import View
 
 if TYPE_CHECKING:
@@ -45,7 +46,8 @@ def anomalies(history: History) -> list[Anomaly]:
     """All anomalies, a few of each kind."""
     view = View(history)
     every = [(name, check(view)) for name, check in CHECKS.items()]
-    every += [(name, check(history)) for name, check in {**GROUP_CHECKS, **MEMBER_CHECKS}.items()]
+    others = {**GROUP_CHECKS, **MEMBER_CHECKS, **REGISTRY_CHECKS}
+    every += [(name, check(history)) for name, check in others.items()]
     return [Anomaly(name, text) for name, texts in every for text in islice(texts, MOST_SHOWN)]
 
 

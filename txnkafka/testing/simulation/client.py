@@ -127,6 +127,8 @@ class Client:
         if request.is_over:
             return
         request.is_over = True
+        if request.check is not None and answer is not None:
+            request.check(answer)
         self.world.scheduler.note("answer", self.name, request.api, summary(answer))
         self._left -= 1
         if self._left == 0:

@@ -201,7 +201,7 @@ class Faults:
     def _repair(self) -> None:
         node = self._node
         is_kept = not node.files.drops_unsynced and self._random.random() < 0.7
-        if self._swarm.durability == "fsync" and not is_kept:
+        if self._swarm.is_durable and not is_kept:
             node.power_cut()
         else:
             self._counts["killed after a disk error"] += 1

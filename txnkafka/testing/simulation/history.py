@@ -218,7 +218,9 @@ class FetchedOffset(NamedTuple):
 class History:
     """``final`` are the records of each partition in the end, by isolation: (is_committed, partition) to
     pairs of offset and record; ``log_starts`` the first offsets then, ``final_offsets`` what groups have
-    committed."""
+    committed, ``final_settings`` the settings of topics. ``settings`` are those that a topic may have: one,
+    unless the outcome of a change is not known. ``deletions`` are two offsets: the records below the first
+    were deleted, the second is the largest that a deletion was asked for."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -236,6 +238,9 @@ class History:
     final: dict[tuple[bool, Partition], list[tuple[int, int]]] = field(default_factory=dict)
     log_starts: dict[Partition, int] = field(default_factory=dict)
     final_offsets: dict[tuple[str, Partition], int] = field(default_factory=dict)
+    settings: dict[str, list[dict[str, str]]] = field(default_factory=dict)
+    final_settings: dict[str, dict[str, str]] = field(default_factory=dict)
+    deletions: dict[Partition, tuple[int, int]] = field(default_factory=dict)
 
     def send(self, process: str, partition: Partition, key: bytes, transaction: int, at_us: int) -> Send:
         """A new record, about to be sent."""

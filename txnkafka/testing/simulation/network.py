@@ -45,11 +45,11 @@ class Request:
     """A request of a client. ``perform`` makes the call of the broker: it gets the broker, whom to give the
     answer, and the time of the broker's clock; it may return a function that withdraws the request.
     ``patience_us`` is how long the client waits for the answer, ``delay_us`` by how much it sends this behind
-    the one before."""
+    the one before. ``check`` is called with an answer that has come in time."""
 
     __slots__ = (
-        "answer", "api", "can_be_late", "connection", "delay_us", "is_answered", "is_over", "patience_us",
-        "perform", "sent_us",
+        "answer", "api", "can_be_late", "check", "connection", "delay_us", "is_answered", "is_over",
+        "patience_us", "perform", "sent_us",
     )  # fmt: skip
 
     def __init__(
@@ -60,6 +60,7 @@ class Request:
         self.patience_us = patience_us
         self.can_be_late = can_be_late  # a copy may arrive after the client has gone on
         self.connection: Connection
+        self.check: Callable[[Any], None] | None = None
         self.answer: Any = None
         self.is_answered = False  # by the broker
         self.is_over = False  # for the client

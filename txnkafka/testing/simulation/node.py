@@ -116,7 +116,7 @@ class SimulatedNode:
                 self._counts["start failed by the disk"] += 1
                 self._scheduler.note("start failed")
                 files.is_full = False
-                self._lose(files, is_power_cut=self._swarm.durability == "fsync")
+                self._lose(files, is_power_cut=self._swarm.is_durable)
                 continue
             changes = len(files.journal) - begun
             if not changes or cuts == _MOST_CUTS or not self._is_cut():
@@ -135,7 +135,7 @@ class SimulatedNode:
     def _is_cut(self) -> bool:
         """Whether the power fails during this recovery."""
         swarm = self._swarm
-        may_fail = swarm.durability == "fsync" and "power cut" in swarm.faults
+        may_fail = swarm.is_durable and "power cut" in swarm.faults
         return may_fail and self._random.random() < swarm.cut_recovery
 
     def _open(self) -> Broker:
@@ -167,7 +167,7 @@ class SimulatedNode:
         except (KafkaError, OSError):
             if not self.files.failures:
                 raise
-        may_have_dropped = self.is_disturbed and self._swarm.durability == "fsync"  # see Faults
+        may_have_dropped = self.is_disturbed and self._swarm.is_durable  # see Faults
         self._lose(self.files, is_power_cut=may_have_dropped)
 
     def finish(self) -> None:

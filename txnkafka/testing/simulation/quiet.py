@@ -120,6 +120,7 @@ def checked_end(
     ]  # fmt: skip
     _read_all(broker, history, node.now_ms())
     history.final_offsets = _offsets_of(broker, history)
+    history.final_settings = _settings_of(broker, history)
     found += _not_committed(history)
     states = states_of(broker)
     node.stop()
@@ -135,6 +136,9 @@ def checked_end(
     _read_all(broker, reopened, node.now_ms())
     if reopened.final != history.final:
         found.append("reopen: the records are others after a restart")
+    settings = _settings_of(broker, history)
+    if settings != history.final_settings:
+        found.append(f"reopen: the settings are {settings} after a restart, not {history.final_settings}")
     offsets = _offsets_of(broker, history)
     if offsets != history.final_offsets:
         found.append(f"reopen: the offsets are {offsets} after a restart, and were {history.final_offsets}")
@@ -146,6 +150,8 @@ def _check_files(node: SimulatedNode, history: History, states: list[str], swarm
     directory = directory_of(node)
     lenient = {topic.name for topic in history.topics.values() if topic.loses_old or topic.is_compacted}
     lenient.add("__cluster_metadata")
+    if swarm.alters_settings:  # a topic that is created again may be compacted
+        lenient |= {topic.name for topic in history.topics.values() if topic.is_deletable}
     if swarm.forgets_producers:
         lenient |= history.topics.keys() | {OFFSETS_TOPIC}
     if "compaction" in swarm.faults:
@@ -217,6 +223,13 @@ def _offsets_of(broker: Broker, history: History) -> dict[tuple[str, tuple[str, 
         broker.groups.fetch(group_id, None, answered, require_stable=False)
         settle(broker, broker.now_ms)
     return found
+
+
+def _settings_of(broker: Broker, history: History) -> dict[str, dict[str, str]]:
+    """The settings of the topics that exist."""
+    return {
+        name: dict(broker.image.topic_configs(name)) for name in history.topics if name in broker.image.topics
+    }
 
 
 def _not_committed(history: History) -> list[str]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation import batches
+from txnkafka.testing.simulation.fetch_limits import broken_limits
 from txnkafka.testing.simulation.history import Poll, Progress
 from txnkafka.testing.simulation.network import Request
 
@@ -121,16 +122,27 @@ class Reader:
     def request(self, partitions: list[TopicPartition]) -> Request:
         """A fetch of what comes next."""
         random = self._random
-        most = 16_384 if self._world.is_calm else random.choice((200, 4_096))
+        world, small = self._world, self._world.swarm.small_fetches
+        most = 16_384 if world.is_calm else random.choice((200, 4_096))
+        least, most_of_all = random.choice((0, 1, 1, 300)), 16_384
+        if small and not world.is_calm and random.random() < small:
+            world.counts["small fetch"] += 1
+            least, most_of_all = random.choice((1, 1, 5_000)), random.choice((1, 300, 1_000))
         request = FetchRequest(
             [FetchPartition(each, self.positions[each], most) for each in partitions],
-            self.isolation_level, random.choice((0, 1, 1, 300)), 16_384, random.choice((0, 10, 100)),
+            self.isolation_level, least, most_of_all, random.choice((0, 10, 100)),
         )  # fmt: skip
 
         def perform(broker: Any, reply: Any, now_ms: int) -> Any:
             return fetch(broker, request, reply, now_ms)
 
-        return Request("Fetch", perform)
+        def check(answer: list[Fetched]) -> None:
+            broken = broken_limits(request, answer, world.scheduler.now_us - sent.sent_us)
+            world.complaints.extend(f"fetch of {self.process}: {each}" for each in broken)
+
+        sent = Request("Fetch", perform)
+        sent.check = check
+        return sent
 
     def take(self, answer: Fetched) -> tuple[list[tuple[int, int]], int]:
         """Take what is new of an answer: the records, and where to read on."""

@@ -10,6 +10,7 @@ from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode
 from txnkafka.testing.simulation.history import Topic
 from txnkafka.testing.simulation.node import settle
+from txnkafka.testing.simulation.registrar import TRIMMED_TOPIC
 from txnkafka.wire.records import (
     TransactionMetadata,
     TransactionState,
@@ -36,6 +37,7 @@ CONFIGS: Final[dict[str, dict[str, str]]] = {
     "c": {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.1", "delete.retention.ms": "100"},
     "r": {"retention.bytes": "4000", "retention.ms": "3600000"},
     "d": {"retention.ms": "-1"},
+    TRIMMED_TOPIC: {"retention.ms": "-1"},
 }
 
 
@@ -46,6 +48,8 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
         "index.interval.bytes": "400",
         "file.delete.delay.ms": "50",
     }
+    if swarm.flushes_each:
+        defaults["flush.messages"] = "1"
     config = BrokerConfig(
         transaction_state_log_num_partitions=STATE_PARTITIONS,
         transaction_state_log_segment_bytes=swarm.segment_bytes * 2,
@@ -55,6 +59,8 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
         log_retention_check_interval_ms=300,
         log_cleaner_enable="compaction" in swarm.faults,
         log_cleaner_backoff_ms=200,
+        metadata_log_max_record_bytes_between_snapshots=swarm.metadata_snapshot_bytes,
+        metadata_max_retention_bytes=10 * swarm.metadata_snapshot_bytes,
         topic_defaults=defaults,
     )
     if not swarm.has_groups:
@@ -82,6 +88,8 @@ def topics_of(swarm: Swarm) -> list[Topic]:
         topics.insert(1, Topic("o", 2))  # what they copy to
     if swarm.retention_bytes >= 0:
         topics.append(Topic("r", 1, loses_old=True))
+    if swarm.deletes_records:
+        topics.append(Topic(TRIMMED_TOPIC, 1, loses_old=True))
     if "topic deletion" in swarm.faults:
         topics.append(Topic("d", 1, is_deletable=True))
     return topics

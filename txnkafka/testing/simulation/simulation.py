@@ -20,6 +20,7 @@ from txnkafka.testing.simulation.idempotent_producer import IdempotentProducer
 from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
 from txnkafka.testing.simulation.quiet import Quiet, checked_end
+from txnkafka.testing.simulation.registrar import Registrar
 from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
 from txnkafka.testing.simulation.scheduler import Scheduler
 from txnkafka.testing.simulation.swarm import Swarm
@@ -88,6 +89,7 @@ class Simulation:
         self.topics = topics_of(swarm)
         self._written = [topic for topic in self.topics if topic.name != "o"]  # by the producers
         self.history.topics = {topic.name: topic for topic in self.topics}
+        self.history.settings = {topic.name: [CONFIGS[topic.name]] for topic in self.topics}
         self.producers: list[Producer] = []
         self.consumers: list[Consumer] = []
         self.members: GroupMembers | None = None
@@ -119,6 +121,8 @@ class Simulation:
             self.world, "administrator", self._derived(), self.topics[-1], CONFIGS[self.topics[-1].name]
         )
         self.administrator.begin()
+        if self.swarm.alters_settings or self.swarm.deletes_records:
+            Registrar(self.world, "registrar", self._derived(), self.topics).begin()
         if self.swarm.has_groups:
             self.members = GroupMembers(self.world, self._derived(), self._derived, self.topics)
             self.members.begin()

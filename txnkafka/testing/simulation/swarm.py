@@ -7,7 +7,7 @@ Source: Groce et al., "Swarm testing".
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from txnkafka.env import Random
@@ -41,7 +41,9 @@ class Swarm:
     ``fault_every`` so many events; ``purge`` how often a producer of version 1 gives batches up that have no
     answer, and their sequences to the next ones; ``commit_at_once`` how often one of version 2 commits as one
     that is in the process of the broker; ``upgrade`` how often one of version 1 goes on with version 2 before
-    a transaction; ``checkpoint`` how often the recovery points are written behind a flush."""
+    a transaction; ``checkpoint`` how often the recovery points are written after a flush; ``small_fetches``
+    how often a fetch has small limits. With ``flushes_each`` the page cache acknowledges nothing that is not
+    synced (``flush.messages`` is 1)."""
 
     faults: tuple[str, ...]
     drop: float
@@ -79,6 +81,16 @@ class Swarm:
     commit_at_once: float
     upgrade: float
     checkpoint: float
+    flushes_each: bool
+    deletes_records: bool
+    alters_settings: bool
+    metadata_snapshot_bytes: int
+    small_fetches: float
+
+    @property
+    def is_durable(self) -> bool:
+        """True if acknowledged records survive a power cut."""
+        return self.durability == "fsync" or self.flushes_each
 
     @property
     def has_late_requests(self) -> bool:
@@ -99,7 +111,7 @@ class Swarm:
     def _of_transactions(self, random: Random) -> Swarm:
         """Transactions, and faults of the disk again and again; groups would take nine of ten events."""
         faults = tuple(fault for fault in _OF_THE_DISK if random.random() < 0.6)
-        if self.durability == "page_cache":
+        if not self.is_durable:
             faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
         return replace(
             self,
@@ -118,7 +130,8 @@ class Swarm:
     def _draw(cls, random: Random) -> Swarm:
         faults = tuple(fault for fault in FAULTS if random.random() < 0.5)
         durability = "page_cache" if random.random() < 0.15 else "fsync"
-        if durability == "page_cache":  # which promises nothing when the machine stops
+        flushes_each = durability == "page_cache" and random.random() < 0.5
+        if durability == "page_cache" and not flushes_each:  # which promises nothing when the machine stops
             faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
 
         def rate(most: float) -> float:
@@ -161,4 +174,16 @@ class Swarm:
             commit_at_once=random.choice((0.0, 0.1, 0.6)),
             upgrade=random.choice((0.0, 0.05, 0.3)),
             checkpoint=random.choice((0.0, 0.0, 0.02, 0.2)),
+            flushes_each=flushes_each,
+            **_of_the_registry(random),
         )
+
+
+def _of_the_registry(random: Random) -> dict[str, Any]:
+    """Draw the changes of topics and the limits of fetches."""
+    return {
+        "deletes_records": random.random() < 0.3,
+        "alters_settings": random.random() < 0.3,
+        "metadata_snapshot_bytes": random.choice((20 << 20, 200, 1_000)),
+        "small_fetches": random.choice((0.0, 0.1, 0.6)),
+    }

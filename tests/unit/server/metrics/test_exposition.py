@@ -227,15 +227,16 @@ def test_transactions_show(served: Serving) -> None:
 def test_slow_and_many_clients_do_not_hold_the_broker(served: Serving) -> None:
     """More connections than are answered say nothing, or half of a request; the broker goes on."""
     host, port = re.search(r"http://(.+):(\d+)/", url(served)).groups()  # type: ignore[union-attr]
-    idle = [socket.create_connection((host, int(port))) for _ in range(3 * MOST_SCRAPES)]
-    for each in idle[::2]:
-        each.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Long: ")
-    client = producer(served)
-    for _ in range(20):
-        client.produce("t", b"x")
-        assert client.flush(SECONDS) == 0
-    for each in idle:
-        each.close()
+    with contextlib.ExitStack() as stack:
+        idle = [
+            stack.enter_context(socket.create_connection((host, int(port)))) for _ in range(3 * MOST_SCRAPES)
+        ]
+        for each in idle[::2]:
+            each.send(b"GET /metrics HTTP/1.1\r\nHost: x\r\nX-Long: ")
+        client = producer(served)
+        for _ in range(20):
+            client.produce("t", b"x")
+            assert client.flush(SECONDS) == 0
     when_answered(served)
     until(served, ("kafka_server_brokertopicmetrics_messagesin_total", "t"), 20)
 

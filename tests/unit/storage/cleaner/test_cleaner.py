@@ -325,6 +325,21 @@ def test_a_tombstone_gets_a_horizon_and_goes_behind_it(codec: str) -> None:
     assert log.records() == [(1, b"b", b"1"), (3, b"c", b"1")]
 
 
+@pytest.mark.parametrize("codec", ["none", "gzip"])
+def test_a_batch_that_is_filtered_again_keeps_its_delete_horizon(codec: str) -> None:
+    """A later pass removes another record of the batch; that must not put off the end of the tombstone."""
+    log = CompactedLog()
+    log.data(-1, (b"a", None), B, codec=codec)
+    log.roll()
+    log.clean()
+    log.data(-1, (b"b", b"2"))
+    log.roll()
+    log.clean(after_ms=LATER - 1)
+    assert log.records() == [(0, b"a", None), (2, b"b", b"2")]
+    log.clean(after_ms=1)
+    assert log.records() == [(2, b"b", b"2")]
+
+
 @pytest.mark.parametrize("retention_ms", [2**63 - 1, 2**63 - NOW])
 def test_tombstones_and_markers_that_stay_for_ever(retention_ms: int) -> None:
     """Their horizon does not fit into 64 bits."""

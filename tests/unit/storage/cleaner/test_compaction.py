@@ -13,10 +13,11 @@ from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import CleanerConfig, LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
-from txnkafka.storage.cleaner.cleaner_pass import group_segments
-from txnkafka.storage.cleaner.compaction import LogToClean
+from txnkafka.storage.cleaner.cleaner_pass import CleanerPass, group_segments
+from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, LogToClean
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log.partition_log import PartitionLog
+from txnkafka.storage.work import perform
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -190,3 +191,34 @@ def test_settings_without_room_for_a_key_are_refused(make: Callable[[], object])
         make()
 
 
+def test_no_segment_is_replaced_before_all_that_the_pass_has_read_is_durable() -> None:
+    """The newest batch of a producer makes the older one obsolete; a power cut that takes the newest must
+    find the older one."""
+    log = CompactedLog()
+    log.data(100, (b"a", b"1"))
+    log.data(-1, (b"a", b"2"))
+    log.roll()
+    log.log.flush()
+    log.data(100, (b"b", b"1"))
+    before = log.content()
+    cleaning = CleanerPass(LogToClean.of(log.log, 0, NOW), DEFAULT_CLEANER, now_ms=NOW)
+    while (piece := cleaning.begin()) is not None:
+        perform(piece)
+    assert (cleaning.is_over, cleaning.is_swapping) == (False, False), "it waits for a flush"
+    assert log.content() == before
+    log.log.flush()
+    while (piece := cleaning.begin()) is not None:
+        perform(piece)
+    assert cleaning.stats is not None
+    assert len(log.content()) < len(before)
+
+
+def test_records_of_the_time_0_do_not_make_a_log_due() -> None:
+    """As in Apache Kafka, a first timestamp of 0 or below says nothing of the age of a segment."""
+    for timestamp, must_clean in ((0, False), (1, True)):
+        log = CompactedLog(max_compaction_lag_ms=1000)
+        log.now = timestamp
+        log.data(-1, (b"a", b"1"))
+        log.roll()
+        log.log.flush()
+        assert LogToClean.of(log.log, 0, NOW).must_clean is must_clean, timestamp

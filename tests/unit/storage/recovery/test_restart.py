@@ -236,6 +236,32 @@ def test_epochs_of_segments_that_tiered_storage_has_stay_known(start: Start) -> 
     assert content(log.files)["leader-epoch-checkpoint"] == b"0\n4\n0 0\n1 1\n2 2\n3 3\n"
 
 
+def test_after_a_crash_an_epoch_above_the_recovery_point_is_that_of_a_lost_batch() -> None:
+    """The file has an epoch whose batch did not become durable; the batches that are there have another."""
+    log = opened(segment_bytes=1000)
+    for _ in range(3):
+        append(log)
+    log.set_epochs(LeaderEpochs([EpochEntry(0, 0), EpochEntry(5, 1)]))
+    log.close()
+    start = Start(clean_shutdown=False, recovery_point=1)
+    again = open_log(log.files, DIRECTORY, log.topic_partition, log.config, start, now_ms=NOW).log
+    assert (again.log_end_offset, again.epochs.entries) == (3, [EpochEntry(0, 0)])
+    assert content(log.files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
+
+
+def test_epochs_that_a_clean_start_cuts_leave_the_file_with_the_next_append() -> None:
+    """Otherwise the file would claim after a crash that the next batches have such an epoch."""
+    log = opened()
+    append(log)
+    log.set_epochs(LeaderEpochs([EpochEntry(0, 0), EpochEntry(5, 1)]))
+    log.close()
+    again = restarted(log)
+    assert content(log.files)["leader-epoch-checkpoint"] == b"0\n2\n0 0\n5 1\n", "a start writes nothing"
+    append(again)
+    again.flush()
+    assert content(log.files)["leader-epoch-checkpoint"] == b"0\n1\n0 0\n"
+
+
 def test_epochs_below_the_noted_log_start_go() -> None:
     log = opened(segment_bytes=120)
     for epoch in range(4):

@@ -1,0 +1,36 @@
+"""Checks the final settings of topics and the final log starts against the answers that clients got. Nothing
+here knows how the engine works."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from txnkafka.testing.simulation.history import History
+
+__all__ = ["REGISTRY_CHECKS"]
+
+
+def wrong_settings(history: History) -> Iterator[str]:
+    """A topic has other settings than those of its creation and of the changes since."""
+    for topic, found in history.final_settings.items():
+        if found not in history.settings[topic]:
+            yield f"{topic} has {found}, not one of {history.settings[topic]}"
+
+
+def wrong_deletion(history: History) -> Iterator[str]:
+    """Deleted records are there, or records that were not to be deleted are not."""
+    for (topic, number), (deleted, asked) in history.deletions.items():
+        start = history.log_starts.get((topic, number), deleted)
+        if start < deleted:
+            yield f"the records of {topic}-{number} below {deleted} were deleted, and it begins at {start}"
+        if start > asked:
+            yield f"{topic}-{number} begins at {start}, and records below {asked} at most were to be deleted"
+
+
+REGISTRY_CHECKS: dict[str, Callable[[History], Iterator[str]]] = {
+    "wrong-settings": wrong_settings,
+    "wrong-deletion": wrong_deletion,
+}
