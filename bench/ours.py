@@ -99,11 +99,13 @@ class DecodeSide:
         partition = self._partition()
         request = ReadRequest.of(level)
         # the digest of views needs the decoder with the bytes to which they refer
-        yield from partition.columns(request, lambda: self._decoder if self._how.threads == 1 else ChunkDecoder())
+        new_decoder = (lambda: self._decoder) if self._how.threads == 1 else ChunkDecoder
+        yield from partition.columns(request, new_decoder)
         partition.close()
 
     def _partition(self) -> PartitionView:
-        return LogDir(self._log_dir, io="pread" if self._how.pread else "auto", threads=self._how.threads).partition("bench", 0)
+        io = "pread" if self._how.pread else "auto"
+        return LogDir(self._log_dir, io=io, threads=self._how.threads).partition("bench", 0)
 
     def digest(self) -> Digest:
         builder = DigestBuilder()

@@ -332,7 +332,7 @@ class PartitionView(Tables):
     def selected(
         self, units: list[ReadUnit], request: ReadRequest, new_decoder: NewDecoder
     ) -> Iterator[RecordColumns]:
-        """Yield the records of ``units`` that fulfil the predicate of ``request``; otherwise like ``read``."""
+        """Yield the records of ``units`` that fulfil the predicate of ``request``, as ``read`` does."""
         select = RecordFilter(request.where, self.topic_partition)
         threads, on_corrupt = self.source.threads, request.damage_handler
         for chunk in read_in_order(self.segments, units, new_decoder, on_corrupt, threads=threads):

@@ -64,8 +64,8 @@ def read_in_order(
 
 
 def _is_compressed(segments: Iterable[SegmentReader], unit: ReadUnit) -> bool:
-    """Return True when the segment of ``unit`` has compressed batches. Without compression records are decoded
-    as fast as memory allows, and handing them from thread to thread costs more than it gains."""
+    """Return True when the segment of ``unit`` has compressed batches. Without compression records are
+    decoded as fast as memory allows, and handing them from thread to thread costs more than it gains."""
     segment = next(each for each in segments if each.path == unit.path)
     attributes = {each for index in segment.indexes() for each in index.attributes}
     return any(each & ATTRIBUTE_CODEC for each in attributes)

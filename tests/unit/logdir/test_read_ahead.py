@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from itertools import islice
@@ -10,11 +11,12 @@ from random import Random
 
 import pytest
 
-from tests.models.builder import PlainRecord
 from tests.models.builder import Batch as ModelBatch
+from tests.models.builder import PlainRecord
 from tests.unit.logdir.logs import batch, marker, write_log
 from txnkafka import CorruptRecordError, LogDir
 from txnkafka.env import thread_count
+from txnkafka.errors import FileChangedError
 from txnkafka.logdir import PartitionView, read_ahead
 from txnkafka.record import chunk
 
@@ -164,6 +166,22 @@ def test_a_large_batch_is_decoded_in_the_thread_of_the_caller(
     found = [offset for offset, _ in read(log_dir(tmp_path, batches, threads=4).partition("t", 0))]
     assert found == expected
     assert large == ["MainThread"] * 4
+
+
+@pytest.mark.parametrize("io", ["mmap", "pread"])
+@pytest.mark.parametrize("share", [0, 0.4, 0.9])
+def test_a_file_truncated_while_it_is_read(tmp_path: Path, io: str, share: float) -> None:
+    """The records that come are a beginning of the log, and the loss of the others is an error."""
+    view = log_dir(tmp_path, compressed(600), threads=3, io=io).partition("t", 0)
+    records = read(view)
+    found = [next(records)]
+    second = view.segments[1].path
+    os.truncate(second, int(os.path.getsize(second) * share))
+    with pytest.raises(FileChangedError) as raised:
+        found.extend(records)
+    assert [offset for offset, _ in found] == list(range(len(found)))
+    assert len(found) >= 300 * COUNT
+    assert second in str(raised.value)
 
 
 def test_the_number_of_threads(monkeypatch: pytest.MonkeyPatch) -> None:
