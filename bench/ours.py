@@ -18,7 +18,7 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import LocalFileSystem
-from txnkafka.logdir import PartitionView, ReadUnit, SegmentReader, read_unit
+from txnkafka.logdir import PartitionView, ReadRequest, ReadUnit, SegmentReader, read_unit
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
 __all__ = ["DecodeSide", "How", "ScanSide"]
@@ -29,7 +29,7 @@ class How:
     """How to decode: ``views`` or copies, ``fresh`` or reused memory, with ``pread`` instead of mapped.
 
     ``hot`` decodes bytes that are in memory already, without a file or a plan around them. ``planned`` reads
-    the units of a plan that was made before, as a Spark executor does.
+    the units of a plan that was made before, as a Spark executor does. ``threads`` decode the records.
     """
 
     views: bool = False
@@ -38,11 +38,13 @@ class How:
     hot: bool = False
     committed: bool = False
     planned: bool = False
+    threads: int = 1
 
     @property
     def name(self) -> str:
         words = ["view" if self.views else "copy"]
         words += [word for word in ("hot", "pread", "fresh", "committed", "planned") if getattr(self, word)]
+        words += [f"{self.threads} threads"] if self.threads > 1 else []
         return " ".join(words)
 
 
@@ -95,11 +97,15 @@ class DecodeSide:
                 yield from read_unit(segment, unit, self._decoder)
             return
         partition = self._partition()
-        yield from partition.read(isolation_level=level, decoder=self._decoder)
+        request = ReadRequest.of(level)
+        # the digest of views needs the decoder with the bytes to which they refer
+        new_decoder = (lambda: self._decoder) if self._how.threads == 1 else ChunkDecoder
+        yield from partition.columns(request, new_decoder)
         partition.close()
 
     def _partition(self) -> PartitionView:
-        return LogDir(self._log_dir, io="pread" if self._how.pread else "auto").partition("bench", 0)
+        io = "pread" if self._how.pread else "auto"
+        return LogDir(self._log_dir, io=io, threads=self._how.threads).partition("bench", 0)
 
     def digest(self) -> Digest:
         builder = DigestBuilder()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 __all__ = [
+    "AHEAD_BYTES",
     "ALWAYS_ALLOWED_BYTES",
     "KEPT_BYTES",
     "KEPT_RATIO",
@@ -42,6 +43,10 @@ PIECE_BYTES: Final = 4 << 20
 """A batch with more bytes of records is checked as a whole and then decoded in pieces of this size. A record
 takes at least 7 bytes and a header 2, so a piece becomes at most 17 MiB of record columns and 17 MiB of
 header columns, however small the records are. Batches that brokers accept by default are smaller."""
+
+AHEAD_BYTES: Final = 16 << 20
+"""The record columns of a unit that a thread decodes before its turn; the last chunk may exceed it. Batches
+of more than PIECE_BYTES of records are never decoded ahead, so each unit that waits takes at most 36 MiB."""
 
 MAX_RECORD_HEADERS: Final = 1 << 20
 """The number of headers of one record, if headers are decoded. As Python objects, this many take 64 to 200

@@ -39,7 +39,7 @@ COMMANDS = (
     ("groups",),
     ("verify",),
     ("stats",),
-    ("export", "--to", "jsonl", "--partition-by", "none", "--jobs", "1", "--output"),
+    ("export", "--to", "jsonl", "--partition-by", "none", "--threads", "1", "--output"),
     ("dump",),
     ("repair", "--dry-run"),
     ("repair",),

@@ -160,7 +160,8 @@ class PartitionLogModel:
         if batch.commit is not None:
             return self._judge_marker(batch, entry, transaction_version)
         if entry is None:
-            return 45 if batch.transactional and transaction_version == 2 and batch.sequence else 0
+            begins_at_0 = self.log_end == 0 or (batch.transactional and transaction_version == 2)
+            return 45 if begins_at_0 and batch.sequence else 0
         for known in entry.batches[-WINDOW:]:
             if (known.sequence, known.last_sequence, known.epoch) == (
                 batch.sequence, batch.last_sequence, batch.epoch,

@@ -97,25 +97,31 @@ cdef class LogWriter:
             incoming.place_at(self.offsets.log_end, leader_epoch)
             active.write_batch(incoming)
         except OSError as error:
+            if origin == FROM_CLIENT and incoming.entry.producer_id >= 0:
+                self.verification.hold(self.producers, incoming, now_ms)
             self.local.write_failed(error)
         self.take(incoming, active.size - incoming.size, leader_epoch, now_ms)
         return appended(incoming, self.offsets.log_start, leader_epoch)
 
     cdef object check(self, IncomingBatch batch, int origin, int transaction_version, object guard):
-        """Check a batch against the state of its producer."""
+        """Check a batch against the state of its producer. The first sequence of a log is 0 (KAFKA-15591)."""
         cdef Checked checked
         cdef bint verified
         pending = None
+        lowest_sequence = 0 if self.offsets.log_end == 0 else None
         if self.verification.has_pending:
             pending = self.verification.pending(batch.entry.producer_id)
         verified = not self.config.transaction_partition_verification_enable
         if pending is not None:
             checked = self.producers.decide(
                 batch, origin, transaction_version, verified or pending.matches(guard),
-                pending.lowest_sequence, pending.supports_epoch_bump,
+                pending.lowest_sequence if lowest_sequence is None else lowest_sequence,
+                pending.supports_epoch_bump,
             )
         else:
-            checked = self.producers.decide(batch, origin, transaction_version, verified, None, False)
+            checked = self.producers.decide(
+                batch, origin, transaction_version, verified, lowest_sequence, False
+            )
         if checked.code and checked.search_below != -1:
             return self.searched(batch, origin, transaction_version, guard)
         return checked
@@ -141,4 +147,6 @@ cdef class LogWriter:
             self.note_transaction(batch, position)
         else:
             self.producers.take(batch)
+            if self.verification.has_pending:
+                self.verification.on_append(batch)
         return 0

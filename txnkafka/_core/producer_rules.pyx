@@ -32,7 +32,7 @@ _TEXTS = (
     "epoch {epoch} is older than epoch {last_epoch}, which came before",
     "the batch is not part of a transaction that its coordinator knows of",
     "sequence {sequence} comes where nothing is known of the producer and 0 is next",
-    "sequence {sequence} comes while a smaller one is still being verified",
+    "sequence {sequence} comes before a smaller one, for which the partition waits",
     "sequence {sequence} comes first in epoch {epoch}, where 0 is next",
     "sequence {sequence} comes after {last_sequence}",
     "sequence {sequence} is that of a batch in a transaction that has ended, {last_sequence} was the last",

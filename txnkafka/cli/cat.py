@@ -11,7 +11,7 @@ from txnkafka.cli.completion import beginning_with
 from txnkafka.cli.decode_options import decode_options, pop_decoders
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.read_options import pop_request, read_options
-from txnkafka.cli.target import open_log_dir, readable_partitions, target_options
+from txnkafka.cli.target import open_log_dir, readable_partitions, target_options, threads_option
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -53,6 +53,7 @@ class Format(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 
 @click.command(cls=Command, short_help="Print records.")
 @target_options
+@threads_option
 @read_options
 @click.option("-n", "--max-records", type=click.IntRange(min=0), help="Print at most so many records in all.")
 @click.option("--follow", is_flag=True, help="Go on and print what is appended, until Ctrl-C.")
@@ -77,6 +78,7 @@ def cat(
     partition: Partitions,
     io: str,
     storage_options: StorageOptions,
+    threads: int | None,
     follow: bool,
     max_records: int | None,
     **options: Any,
@@ -98,7 +100,7 @@ def cat(
     if follow and (request.end_offset is not None or request.end_time is not None):
         raise click.UsageError("--follow has no end: leave --end-offset and --end-time out")
     printing = _printing(options)
-    log_dir = open_log_dir(logdir, io, messages, storage_options)
+    log_dir = open_log_dir(logdir, io, messages, storage_options, threads)
 
     def chosen(log_dir: LogDir) -> list[TopicPartition]:
         return readable_partitions(log_dir, topic, partition)
@@ -109,7 +111,10 @@ def cat(
         from txnkafka.cli.cat_follow import Follower
 
         return Follower(
-            lambda: LogDir(logdir, io=io, storage_options=dict(storage_options)), chosen, printer, messages
+            lambda: LogDir(logdir, io=io, threads=threads, storage_options=dict(storage_options)),
+            chosen,
+            printer,
+            messages,
         ).run(log_dir)
     for topic_partition in chosen(log_dir):
         printer.print_partition(log_dir, topic_partition)

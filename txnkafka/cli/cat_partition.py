@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka._core.columns import RecordColumns
@@ -14,9 +15,8 @@ from txnkafka._core.filter import filter_records
 from txnkafka.cli.read_options import notes, where
 from txnkafka.cli.record_text import Printing, RecordText
 from txnkafka.errors import CorruptRecordError, DecodeError, FileChangedError, KafkaError
-from txnkafka.logdir import ReadRequest, ReadUnit, read_unit
+from txnkafka.logdir import ReadRequest, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder
-from txnkafka.record.filter import RecordFilter
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -40,7 +40,7 @@ class Printer:
         self.request = replace(request, on_corrupt=self._left_out) if skip else request
         self.status = 0
         self._messages = messages
-        self._decoder = ChunkDecoder(headers=True)
+        self._new_decoder = partial(ChunkDecoder, headers=True)
         self._left = max_records
         self._last_left_out = ""
         self._text = RecordText(printing)
@@ -82,12 +82,12 @@ class Printer:
         """Return the findings that matter: read_uncommitted reads open transactions, too."""
         return [each for each in findings if self.request.read_committed or each.code != HELD_BACK]
 
-    def print_units(self, view: PartitionView, units: Iterable[ReadUnit]) -> Iterator[int]:
+    def print_units(self, view: PartitionView, units: list[ReadUnit]) -> Iterator[int]:
         """Print the records of units of a partition. Yields, after each chunk, the offset up to which
         everything is printed."""
         text = self._text.of(view.topic_partition)
         failed, count = self._text.failed, 0
-        for columns in self._limited(self._selected(view, units)):
+        for columns in self._limited(view.selected(units, self.request, self._new_decoder)):
             for piece in text(columns):
                 sys.stdout.buffer.write(piece)
             count += len(columns)
@@ -112,20 +112,11 @@ class Printer:
         if request is None:
             return
         found: list[Finding] = []
-        units = view.units(request, findings=found)
+        units = view.units(request, unit_bytes=view.unit_bytes, findings=found)
         for finding in self.shown(found):
             self.report(finding)
         for _ in self.print_units(view, units):
             pass
-
-    def _selected(self, view: PartitionView, units: Iterable[ReadUnit]) -> Iterator[RecordColumns]:
-        select = RecordFilter(self.request.where, view.topic_partition)
-        by_path = {segment.path: segment for segment in view.segments}
-        for unit in units:
-            for chunk in read_unit(by_path[unit.path], unit, self._decoder, self.request.damage_handler):
-                columns = select(chunk)
-                if len(columns):
-                    yield columns
 
     def _limited(self, chunks: Iterator[RecordColumns]) -> Iterator[RecordColumns]:
         """Yield the columns to print, with no more records than ``max_records`` still allows."""

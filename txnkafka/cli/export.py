@@ -11,16 +11,14 @@ from txnkafka.cli.command import Command
 from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.read_options import pop_request, read_options
-from txnkafka.cli.target import open_log_dir, readable_partitions, target_options
+from txnkafka.cli.target import open_log_dir, readable_partitions, target_options, threads_option
+from txnkafka.env import thread_count
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
 
 __all__ = ["export"]
-
-MAX_JOBS = 8  # each job keeps a row group in memory
-
 
 class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """Names separated by commas; ``none`` stands for no names."""
@@ -49,9 +47,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     show_default=True,
     help="Who reads and writes: this process, or the executors of a Spark session.",
 )
-@click.option(
-    "--jobs", type=click.IntRange(min=1), help="Units at once (local); default: one a processor, at most 8."
-)
+@threads_option
 @click.option("--incremental", is_flag=True, help="Add what was appended since the last run.")
 @read_options
 @click.option("--columns", type=Names(), metavar="NAME,…", help="Columns to write, not of jsonl and csv.")
@@ -105,7 +101,7 @@ def export(
     storage_options: StorageOptions,
     output: str,
     engine: str,
-    jobs: int | None,
+    threads: int | None,
     incremental: bool,
     output_format: str,
     **given: Any,
@@ -136,7 +132,7 @@ def export(
         output,
         options,
         engine=engine,
-        jobs=jobs or min(os.cpu_count() or 1, MAX_JOBS),
+        threads=thread_count(threads),
         incremental=incremental,
     )
     return report_export(report, output, messages, output_format)

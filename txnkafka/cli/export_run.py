@@ -55,7 +55,7 @@ class Runner:
         options: ExportOptions,
         *,
         engine: str,
-        jobs: int,
+        threads: int,
         incremental: bool,
     ) -> ExportReport:
         """Begin the export, or continue it."""
@@ -78,7 +78,7 @@ class Runner:
                 options,
                 locate=located,
                 incremental=incremental,
-                engine=_engine(engine, jobs),
+                engine=_engine(engine, threads),
                 progress=lambda done, total: progress.amount("writing", done, total),
             )
 
@@ -91,11 +91,11 @@ class Runner:
             raise
 
 
-def _engine(engine: str, jobs: int) -> Engine:
+def _engine(engine: str, threads: int) -> Engine:
     if engine == "local":
         from txnkafka.env import LocalDataFiles
 
-        return LocalEngine(LocalDataFiles(), jobs)
+        return LocalEngine(LocalDataFiles(), threads)
     try:
         from txnkafka.spark.export import SparkEngine
     except ImportError as error:

@@ -31,6 +31,7 @@ __all__ = [
     "readable_partitions",
     "storage_option",
     "target_options",
+    "threads_option",
 ]
 
 Topics = tuple[str, ...]
@@ -125,18 +126,32 @@ def directory_options(function: Function) -> Function:
     )
 
 
+def threads_option(function: Function) -> Function:
+    """Add --threads to a command that decodes or checks records."""
+    return click.option(
+        "--threads",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Threads that read; default: one for each processor, at most 4.",
+    )(function)
+
+
 def target_options(function: Function) -> Function:
     """Add LOGDIR..., --topic, --partition, --io and --storage-option to a command."""
     return add_options(function, partition_options, directory_options)
 
 
 def open_log_dir(
-    paths: tuple[str, ...], io: str, messages: Messages, storage_options: StorageOptions
+    paths: tuple[str, ...],
+    io: str,
+    messages: Messages,
+    storage_options: StorageOptions,
+    threads: int | None = None,
 ) -> LogDir:
     """Open the directories; checkpoints that could not be read are reported."""
     from txnkafka.logdir import LogDir
 
-    log_dir = LogDir(paths, io=io, storage_options=dict(storage_options))
+    log_dir = LogDir(paths, io=io, threads=threads, storage_options=dict(storage_options))
     for finding in log_dir.findings:
         messages.finding(finding)
     return log_dir

@@ -15,7 +15,7 @@ from txnkafka.env.durable import (
 )
 from txnkafka.env.file_lock import LINK
 from txnkafka.env.filesystem import DirectoryEntry, FileSystem, LocalFileSystem, MappedBytes, ReadableFile
-from txnkafka.env.process import Process, is_of_another_user, this_process
+from txnkafka.env.process import Process, is_of_another_user, this_process, thread_count
 from txnkafka.env.randomness import Random, random_below, random_from, unique_name
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "running_seconds",
     "sync_new_directories",
     "this_process",
+    "thread_count",
     "unique_name",
     "without_password",
     "write_durably",

@@ -7,7 +7,9 @@ import os
 
 from txnkafka.errors import LogDirError
 
-__all__ = ["Process", "is_of_another_user", "this_process"]
+__all__ = ["Process", "is_of_another_user", "this_process", "thread_count"]
+
+MOST_THREADS = 4  # by default; each takes memory for what it decodes ahead
 
 
 class Process:
@@ -35,6 +37,19 @@ _current = Process()
 def this_process() -> Process:
     """Return the running process."""
     return _current
+
+
+def thread_count(threads: int | None = None) -> int:
+    """Return ``threads``; for None one for each processor that this process may use, at most 4. Raises
+    ValueError for a number below 1, TypeError for anything but an int."""
+    if threads is None:
+        affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
+        return min(len(affinity(0)) if affinity else os.cpu_count() or 1, MOST_THREADS)
+    if not isinstance(threads, int) or isinstance(threads, bool):
+        raise TypeError(f"threads must be an int, not {threads!r}")
+    if threads < 1:
+        raise ValueError(f"threads must be at least 1, not {threads}")
+    return threads
 
 
 def is_of_another_user(path: str) -> bool:

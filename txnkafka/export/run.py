@@ -91,22 +91,22 @@ def export(
 
 
 class LocalEngine:
-    """Stages units in this process, ``jobs`` at a time."""
+    """Stages units in this process, ``threads`` at a time."""
 
-    def __init__(self, files: DataFiles, jobs: int = 1) -> None:
+    def __init__(self, files: DataFiles, threads: int = 1) -> None:
         self._files = files
-        self._jobs = jobs
+        self._threads = threads
 
     def __call__(self, tasks: Iterable[UnitTask]) -> Iterator[StagedUnit]:
-        if self._jobs == 1:
+        if self._threads == 1:
             yield from (stage_unit(self._files, task) for task in tasks)
             return
-        with ThreadPoolExecutor(self._jobs) as pool:
+        with ThreadPoolExecutor(self._threads) as pool:
             waiting: deque[Future[StagedUnit]] = deque()
             try:
                 for task in tasks:
                     waiting.append(pool.submit(stage_unit, self._files, task))
-                    if len(waiting) > self._jobs:
+                    if len(waiting) > self._threads:
                         yield waiting.popleft().result()
                 while waiting:
                     yield waiting.popleft().result()

@@ -11,7 +11,7 @@ from contextlib import closing
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system
+from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system, thread_count
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.logdir.display import directory_html
 from txnkafka.logdir.finding import Finding
@@ -70,7 +70,8 @@ class LogDir(Tables):
     ``io``: ``auto`` maps files unless a broker has locked the directory, ``mmap`` and ``pread`` force the
     method. Files are opened when they are needed, and nothing is ever written. A path may be an address such
     as ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``; local paths become absolute in
-    ``paths``. Raises LogDirError for a path without a log.
+    ``paths``. ``threads`` decode the records of local files; default: one for each processor, at most 4.
+    Raises LogDirError for a path without a log.
     """
 
     def __init__(
@@ -78,6 +79,7 @@ class LogDir(Tables):
         path: AnyPath | Iterable[AnyPath],
         *,
         io: str = "auto",
+        threads: int | None = None,
         storage_options: Mapping[str, object] | None = None,
         file_system: FileSystem | None = None,
     ) -> None:
@@ -92,6 +94,7 @@ class LogDir(Tables):
         if io == "mmap" and not file_system.maps_files:
             raise LogDirError(f"{self.paths[0]} cannot be mapped into memory: io must be auto or pread")
         self.file_system = file_system
+        self.threads = thread_count(threads) if file_system.maps_files else 1
         self._sources: dict[TopicPartition, PartitionSource] = {}
         for each_path in self.paths:
             self._add(each_path)
@@ -369,5 +372,6 @@ class _Directory:
             clean_shutdown=self.clean_shutdown and not self.being_written,
             repair=self.repair,
             being_written=self.being_written,
+            threads=self._owner.threads,
             mapped=self._owner._io == "mmap" or (self._owner._io == "auto" and self._may_map),
         )

@@ -8,7 +8,7 @@ damaged ones change no answer.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Unpack
 
 from txnkafka._core.columns import RecordColumns
@@ -28,7 +28,8 @@ from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit, since
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
-from txnkafka.logdir.read import read_unit
+from txnkafka.logdir.read import opened
+from txnkafka.logdir.read_ahead import NewDecoder, read_in_order, unit_bytes_of
 from txnkafka.logdir.read_request import ReadRequest, Selection, check_end_offset, request_of
 from txnkafka.logdir.snapshot_files import SnapshotFiles
 from txnkafka.logdir.survey import survey, transactions_between
@@ -41,7 +42,7 @@ from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.record.filter import RecordFilter, decoder_for
 from txnkafka.record.predicate import ANY, bind, bounds_of
 from txnkafka.record.predicate_columns import needs_headers
-from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
+from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["PartitionSource", "PartitionView"]
 
@@ -237,6 +238,11 @@ class PartitionView(Tables):
         """
         return self.units(request_of(**selection), unit_bytes=unit_bytes, findings=findings)
 
+    @property
+    def unit_bytes(self) -> int:
+        """The size of the units by which this process reads the partition."""
+        return unit_bytes_of(sum(segment.size for segment in self.segments), self.source.threads)
+
     def units(
         self,
         request: ReadRequest,
@@ -307,44 +313,39 @@ class PartitionView(Tables):
             )
         return start_offset
 
-    def read(
-        self, *, decoder: ChunkDecoder | None = None, **selection: Unpack[Selection]
-    ) -> Iterator[RecordColumns]:
+    def read(self, *, headers: bool = False, **selection: Unpack[Selection]) -> Iterator[RecordColumns]:
         """Yield the selected records (see ReadRequest) as columns, a chunk at a time, without control
-        records.
+        records. ``headers`` adds the columns of record headers.
 
         The columns' memory is reused for the next chunk unless the caller keeps a view of it. Raises
         CorruptRecordError in front of a damaged batch; with ``on_corrupt="skip"``, or a function that takes
         the error, the batch is left out instead.
         """
-        return self.columns(request_of(**selection), decoder)
+        request = request_of(**selection)
+        headers = headers or needs_headers(request.where)
+        return self.columns(request, partial(ChunkDecoder, headers=headers))
 
-    def columns(
-        self, request: ReadRequest, decoder: ChunkDecoder | None = None
+    def columns(self, request: ReadRequest, new_decoder: NewDecoder) -> Iterator[RecordColumns]:
+        """Yield the records of ``request``, decoded by decoders of one kind; otherwise like ``read``."""
+        yield from self.selected(self.units(request, unit_bytes=self.unit_bytes), request, new_decoder)
+
+    def selected(
+        self, units: list[ReadUnit], request: ReadRequest, new_decoder: NewDecoder
     ) -> Iterator[RecordColumns]:
-        """Yield the records of ``request``; otherwise like ``read``."""
-        decoder = ChunkDecoder(headers=needs_headers(request.where)) if decoder is None else decoder
+        """Yield the records of ``units`` that fulfil the predicate of ``request``, as ``read`` does."""
         select = RecordFilter(request.where, self.topic_partition)
-        for segment, unit in self._opened(self.units(request)):
-            for chunk in read_unit(segment, unit, decoder, request.damage_handler):
-                selected = select(chunk)
-                if len(selected):
-                    yield selected
-
-    def _opened(self, units: list[ReadUnit]) -> Iterator[tuple[SegmentReader, ReadUnit]]:
-        """Yield each unit with its segment, which is closed afterwards where there are many."""
-        by_path = {segment.path: segment for segment in self.segments}
-        for unit in units:
-            yield by_path[unit.path], unit
-            if len(by_path) > MAX_OPEN_SEGMENTS:
-                by_path[unit.path].close()
+        threads, on_corrupt = self.source.threads, request.damage_handler
+        for chunk in read_in_order(self.segments, units, new_decoder, on_corrupt, threads=threads):
+            selected = select(chunk)
+            if len(selected):
+                yield selected
 
     def record_count(self, request: ReadRequest) -> int:
         """Return the number of records of ``request``; otherwise like ``count``."""
         if request.where != ANY:
-            return sum(map(len, self.columns(request, decoder_for((), request.where))))
+            return sum(map(len, self.columns(request, partial(decoder_for, (), request.where))))
         decoder, handler = ChunkDecoder(views=True), request.damage_handler
-        units = self._opened(self.units(request))
+        units = opened(self.segments, self.units(request))
         return sum(count_unit(segment, unit, decoder, handler) for segment, unit in units)
 
     def records(
@@ -362,7 +363,7 @@ class PartitionView(Tables):
         return decoded_records(records, self.topic_partition, decode_key, decode_value)
 
     def _records(self, request: ReadRequest) -> Iterator[Record]:
-        for columns in self.columns(request, ChunkDecoder(headers=True)):
+        for columns in self.columns(request, partial(ChunkDecoder, headers=True)):
             yield from records_of(columns)
 
     def _views(self) -> Iterator[PartitionView]:

@@ -17,6 +17,7 @@ class PartitionSource(NamedTuple):
     no repair did.
     ``is_named``: the name of the directory is that of a partition; otherwise ``topic_partition`` consists of
     the directory's name and 0.
+    ``threads``: how many threads decode records.
     """
 
     file_system: FileSystem
@@ -34,3 +35,4 @@ class PartitionSource(NamedTuple):
     mapped: bool = True
     only_base_offset: int | None = None
     is_named: bool = True
+    threads: int = 1

@@ -3,7 +3,7 @@ executors."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.read_committed import HiddenRanges, select
@@ -12,15 +12,26 @@ from txnkafka.env import FileSystem
 from txnkafka.errors import CorruptRecordError, FileChangedError
 from txnkafka.logdir.plan import BatchIdentity, DamagedBatch, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
-from txnkafka.storage.formats.segment_reader import LogFileReader
+from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, LogFileReader, SegmentReader
 
-__all__ = ["locating", "open_unit", "read_unit", "unit_batches"]
+__all__ = ["locating", "open_unit", "opened", "read_unit", "unit_batches"]
 
 
 def open_unit(file_system: FileSystem, unit: ReadUnit, *, mapped: bool = False) -> LogFileReader:
     """Open the file of ``unit`` with a reader that sees nothing behind the unit's end. ``mapped``: the file
     may be mapped into memory."""
     return LogFileReader(file_system, unit.path, unit.end_position, mapped=mapped)
+
+
+def opened(
+    segments: Iterable[SegmentReader], units: Iterable[ReadUnit]
+) -> Iterator[tuple[SegmentReader, ReadUnit]]:
+    """Yield each unit with its segment, which is closed afterwards where there are many."""
+    by_path = {segment.path: segment for segment in segments}
+    for unit in units:
+        yield by_path[unit.path], unit
+        if len(by_path) > MAX_OPEN_SEGMENTS:
+            by_path[unit.path].close()
 
 
 def read_unit(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from txnkafka.env.packages import import_package
@@ -44,9 +45,9 @@ class Tables(ABC):
         return self._batches(arrow_schema(columns), request_of(**selection))
 
     def _batches(self, schema: pa.Schema, request: ReadRequest) -> Iterator[pa.RecordBatch]:
-        decoder = decoder_for(schema.names, request.where)
+        new_decoder = partial(decoder_for, schema.names, request.where)
         for view in self._views():
-            for chunk in view.columns(request, decoder):
+            for chunk in view.columns(request, new_decoder):
                 yield to_arrow(chunk, view.topic_partition, schema)
 
     def to_arrow(self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]) -> pa.Table:

@@ -28,7 +28,7 @@ from txnkafka._core.decode import (
 from txnkafka._core.legacy import WrapperPieces, decode_legacy
 from txnkafka._core.runs import next_run
 from txnkafka._core.scan import BatchIndex
-from txnkafka.bounds import MAX_RECORD_HEADERS, PIECE_BYTES
+from txnkafka.bounds import MAX_DECOMPRESSED_BYTES, MAX_RECORD_HEADERS, PIECE_BYTES
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.batch_header import ATTRIBUTE_CODEC, HEADER_SIZE
 from txnkafka.record.compression import Decompressor
@@ -127,6 +127,9 @@ class ChunkDecoder:
     headers counts as damaged where headers are decoded. With views, the positions of the last chunk are
     relative to ``source``. Columns are reused unless the caller keeps a view of them; then that memory is
     kept, and the next chunk gets new columns.
+
+    While ``is_ahead`` is set, ``chunks`` yields empty columns instead of a batch that is damaged or has more
+    than ``piece_bytes`` of records, and continues with that batch when ``is_ahead`` is cleared.
     """
 
     def __init__(
@@ -143,6 +146,7 @@ class ChunkDecoder:
         self.piece_bytes = piece_bytes
         self.source: memoryview = memoryview(b"")
         self.decompressor = Decompressor()
+        self.is_ahead = False
 
     def chunks(
         self, batches: SelectedBatches, on_corrupt: OnCorrupt | None = None
@@ -158,11 +162,18 @@ class ChunkDecoder:
             if first == end:
                 return
             columns = self._fresh_columns()
+            if self.is_ahead and batches.index.size[first] > self.piece_bytes:
+                yield columns
+                continue
+            self.decompressor.max_bytes = self.piece_bytes if self.is_ahead else MAX_DECOMPRESSED_BYTES
             run = _Run(first, end, *batches.bytes_of(first, end))
             try:
                 following, pieces = self._decode(kind, batches, run)
             except CorruptRecordError as error:
                 if batches.have_changed:
+                    continue
+                if self.is_ahead:  # damaged, or too large
+                    yield self._fresh_columns()
                     continue
                 if on_corrupt is None:
                     raise
@@ -177,6 +188,16 @@ class ChunkDecoder:
             if pieces is not None:
                 yield from self._decode_pieces(pieces, on_corrupt)
                 pieces = None
+
+    def exchange(self, columns: RecordColumns | None) -> RecordColumns:
+        """Return the columns of the last chunk, which now belong to the caller. The next chunk is decoded
+        into ``columns``, or into new ones."""
+        filled = self.columns
+        self.columns = self._new_columns() if columns is None else columns
+        return filled
+
+    def _new_columns(self) -> RecordColumns:
+        return RecordColumns(headers=self.columns.with_headers, views=self.columns.views)
 
     def _decode_pieces(self, pieces: _Pieces, on_corrupt: OnCorrupt | None) -> Iterator[RecordColumns]:
         more = True
@@ -198,7 +219,7 @@ class ChunkDecoder:
         if self.columns.in_use:
             other, self._other = self._other, self.columns
             if other is None or other.in_use:
-                other = RecordColumns(headers=self.columns.with_headers, views=self.columns.views)
+                other = self._new_columns()
             self.columns = other
         self.columns.reset()
         return self.columns

@@ -46,7 +46,7 @@ DOORS = {
     "read": "for _ in view().read(): pass",
     "read-headers": (
         "from txnkafka.record.chunk import ChunkDecoder\n"
-        "for _ in view().read(decoder=ChunkDecoder(headers=True), on_corrupt='skip'): pass"
+        "for _ in view().read(headers=True, on_corrupt='skip'): pass"
     ),
     "arrow": "for _ in view().arrow_batches(on_corrupt='skip'): pass",
     "count": "view().count()",

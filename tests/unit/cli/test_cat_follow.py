@@ -15,7 +15,8 @@ import pytest
 from tests.unit.cli.conftest import Run
 from tests.unit.logdir.logs import batch, marker
 from txnkafka import LogDirError, logdir
-from txnkafka.cli import cat_follow, cat_partition
+from txnkafka.cli import cat_follow
+from txnkafka.logdir import read_ahead
 from txnkafka.logdir.partition_files import list_partition
 
 FORMAT = ("--format", r"%t-%p@%o=%s\n")
@@ -221,7 +222,7 @@ def test_a_plan_that_was_printed_in_part_is_not_printed_again(
             raise failures.pop()
         return logdir.read_unit(segment, unit, *rest)
 
-    monkeypatch.setattr(cat_partition, "read_unit", read_unit)
+    monkeypatch.setattr(read_ahead, "read_unit", read_unit)
 
     def roll(log_dir: Path) -> None:
         appends(batch(2), to=2)(log_dir)

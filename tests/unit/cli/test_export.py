@@ -209,7 +209,7 @@ def test_ctrl_c_says_how_it_goes_on(
     command = ("export", log_dir, "--to", "jsonl", "--output", tmp_path / "out")
     with monkeypatch.context() as patched:
         patched.setattr("txnkafka.export.run.stage_unit", interrupted)
-        answer = run(*command, "--jobs", 1)
+        answer = run(*command, "--threads", 1)
     assert answer.status == 130
     assert "note: nothing is lost: the same command continues the export\n" in answer.stderr
     assert run(*command).status == 0

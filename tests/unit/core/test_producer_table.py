@@ -303,7 +303,7 @@ def test_psm_34_nothing_overtakes_what_is_being_verified(partition: Partition) -
     partition.append(partition.data(0))
     checked = partition.check(partition.txn(1), lowest_sequence=0)
     assert checked.code == OUT_OF_ORDER
-    assert checked.text == "producer 1: sequence 1 comes while a smaller one is still being verified"
+    assert checked.text == "producer 1: sequence 1 comes before a smaller one, for which the partition waits"
     partition.append(partition.txn(1), lowest_sequence=1)
 
 

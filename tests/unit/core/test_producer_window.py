@@ -148,13 +148,13 @@ def test_a_verification_ends_with_the_first_batch_or_a_marker(partition: Partiti
         return state.maybe_start(partition.table, 1, epoch, 0, supports_epoch_bump=True, now_ms=0)
 
     assert start(1) != NO_GUARD
-    state.on_append(1, 1, is_control=True)
+    state.on_append(read_batch(encode([partition.marker(epoch=1)])))
     assert len(state) == 1, "that marker ended the transaction before"
-    state.on_append(1, 2, is_control=True)
+    state.on_append(read_batch(encode([partition.marker(epoch=2)])))
     assert len(state) == 0
     start(1)
     partition.append(partition.txn(0, epoch=1))
-    state.on_append(1, 1, is_control=False)
+    state.on_append(read_batch(encode([partition.txn(1, epoch=1)])))
     assert len(state) == 0
     assert start(1) == NO_GUARD, "the transaction is open"
     with pytest.raises(InvalidProducerEpochError, match="epoch 0 is older than epoch 1"):

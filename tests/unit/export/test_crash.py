@@ -102,7 +102,7 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     crash = case("interleaved")
     partition = next(each for each in crash.partitions() if each.topic == "orders")
     command = [sys.executable, "-m", "txnkafka", "-q", "export", crash.logs, "--topic", "orders"]
-    command += ["--to", "parquet", "--output", tmp_path, "--file-bytes", "1500", "--jobs", "2"]
+    command += ["--to", "parquet", "--output", tmp_path, "--file-bytes", "1500", "--threads", "2"]
     chance = random.Random(11)
     killed = 0
     while True:

@@ -56,15 +56,15 @@ def test_any_order_gives_the_same(tmp_path: Path) -> None:
     assert visible(tmp_path / "one") == visible(tmp_path / "other")
 
 
-@pytest.mark.parametrize("jobs", [1, 3])
-def test_so_many_at_once_and_how_far_it_is(tmp_path: Path, jobs: int) -> None:
+@pytest.mark.parametrize("threads", [1, 3])
+def test_so_many_at_once_and_how_far_it_is(tmp_path: Path, threads: int) -> None:
     shown: list[tuple[int, int]] = []
     log = write_log(tmp_path / "data", "t-0", {0: [batch(2 * i) for i in range(9)]}) / f"{0:020}.log"
     run_export(
         tmp_path / "data",
         tmp_path / "out",
         file_bytes=1,
-        engine=LocalEngine(LocalDataFiles(), jobs),
+        engine=LocalEngine(LocalDataFiles(), threads),
         progress=lambda done, total: shown.append((done, total)),
     )
     assert offsets(tmp_path / "out") == list(range(18))

@@ -14,6 +14,7 @@ from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import LogDir, PartitionView, ReadRequest
 from txnkafka.model import IsolationLevel
+from txnkafka.record.chunk import ChunkDecoder
 
 MAX_TIMESTAMP = 35  # where the largest timestamp begins in a batch
 TIME_OF_4 = 1004
@@ -66,7 +67,7 @@ def test_keywords_and_a_request_read_the_same(tmp_path: Path) -> None:
             assert view.units(request) == view.plan(**given)
             assert view.offset_range(request) == view.bounds(**given)
             assert view.record_count(request) == view.count(**given)
-            read = [offset for columns in view.columns(request) for offset in columns.offsets]
+            read = [offset for columns in view.columns(request, ChunkDecoder) for offset in columns.offsets]
             assert read == [record.offset for record in view.records(**given)]
             assert view.count(**given) == len(read)
 
@@ -91,7 +92,7 @@ def damaged_log(root: Path) -> PartitionView:
 
 
 def offsets(view: PartitionView, request: ReadRequest) -> list[int]:
-    return [offset for columns in view.columns(request) for offset in columns.offsets]
+    return [offset for columns in view.columns(request, ChunkDecoder) for offset in columns.offsets]
 
 
 def test_damage_in_the_search_for_a_start(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ main()
 COMMANDS = {
     "cat": (),
     "verify": ("--level", "records"),
-    "export": ("--to", "jsonl", "--jobs", "2", "--output"),
+    "export": ("--to", "jsonl", "--threads", "2", "--output"),
 }
 
 

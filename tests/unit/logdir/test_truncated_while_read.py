@@ -60,7 +60,7 @@ class Log:
         write_log(root, "t-0", {0: self.batches, end: [batch(end)]})
         (root / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":1}')
         self.path = root / "t-0" / f"{0:020d}.log"
-        self.log_dir = LogDir(str(root), io=io)
+        self.log_dir = LogDir(str(root), io=io, threads=1)
 
     def view(self) -> PartitionView:
         return self.log_dir.partition("t", 0)

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import CorruptRecordError, KafkaError, KafkaStorageError, ProduceError
 from txnkafka.model import NO_OFFSET, NO_PRODUCER_ID
-from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.log.append_check import check, is_verified, validate
 from txnkafka.storage.log.append_info import AppendInfo, appended, duplicate
 from txnkafka.storage.log.producer_errors import refusal
@@ -119,6 +118,7 @@ class _WaitingBatches:
             request.transaction_version,
             pending,
             verified=is_verified(log, pending, request.guard),
+            log_end_offset=self._end_offset,
         )
         return None if checked.code and checked.search_below != NO_OFFSET else checked
 
@@ -135,6 +135,7 @@ class _WaitingBatches:
             try:
                 log.make_room(batch, self._now_ms)
             except OSError as error:
+                self._hold(batch)
                 log.local.write_failed(error)
             self._tail = SegmentTail.of(log.active)
         batch.place(self._end_offset, self._leader_epoch)
@@ -151,10 +152,12 @@ class _WaitingBatches:
             return
         self._producers.adopt(log.producers, producer_id)
         self._producers.append(batch)
-        if batch.attributes & ATTRIBUTE_TRANSACTIONAL and log.verification.ends_with(
-            producer_id, batch.producer_epoch, is_control=batch.is_control
-        ):
+        if log.verification.ends_with(batch):
             self._verified.add(producer_id)
+
+    def _hold(self, batch: IncomingBatch) -> None:
+        if batch.producer_id > NO_PRODUCER_ID and not batch.is_control:
+            self._log.verification.hold(self._log.producers, batch, self._now_ms)
 
     def write(self) -> None:
         """Write the waiting batches. A failure replaces all answers given since the last write."""
@@ -165,6 +168,8 @@ class _WaitingBatches:
                 log.active.write(self._tail.size, self._parts)
             except OSError as error:
                 self.give_up()
+                for batch in self._batches:
+                    self._hold(batch)
                 try:
                     log.local.write_failed(error)
                 except KafkaStorageError as failure:

@@ -46,6 +46,8 @@ class Appendable(Protocol):
     producers: ProducerTable
     verification: VerificationState
 
+    @property
+    def log_end_offset(self) -> int: ...
 
 
 def validate(
@@ -81,19 +83,21 @@ def check(
     producer are searched in the log: the batch may be a duplicate of one of them. Raises CorruptRecordError,
     and KafkaStorageError where they cannot be read; the log is not fenced by that."""
     pending = log.verification.pending(batch.producer_id)
-    verified = is_verified(log, pending, guard)
-    checked = check_producer(
-        log.producers, batch, origin, transaction_version, pending, verified=verified
-    )
+
+    def checked_now() -> Checked:
+        return check_producer(
+            log.producers, batch, origin, transaction_version, pending,
+            verified=is_verified(log, pending, guard), log_end_offset=log.log_end_offset,
+        )  # fmt: skip
+
+    checked = checked_now()
     if checked.code and checked.search_below != NO_OFFSET:
         try:
             search_older_batches(log.segments, log.producers, batch.producer_id, checked.search_below)
         except OSError as error:
             where = f"{log.topic_partition}: older batches of producer {batch.producer_id}"
             raise KafkaStorageError(f"{where} cannot be read: {error}") from error
-        checked = check_producer(
-            log.producers, batch, origin, transaction_version, pending, verified=verified
-        )
+        checked = checked_now()
     return checked
 
 

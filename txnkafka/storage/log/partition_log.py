@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from txnkafka._core.log_writer import AppendInfo, LogWriter, duplicate
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH
-from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.append_check import check, validate
@@ -165,10 +164,8 @@ class PartitionLog(LogWriter):
 
     def note_transaction(self, batch: IncomingBatch, position: int) -> None:
         """Update the state of a producer for a transactional batch or a marker."""
-        if self.verification.has_pending and batch.attributes & ATTRIBUTE_TRANSACTIONAL:
-            self.verification.on_append(
-                batch.producer_id, batch.producer_epoch, is_control=batch.is_control
-            )
+        if self.verification.has_pending:
+            self.verification.on_append(batch)
         producers = self.producers
         open_before = producers.open_count
         completed = producers.append(batch)

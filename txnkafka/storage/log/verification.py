@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.errors import InvalidProducerEpochError
+from txnkafka.record.batch_header import ATTRIBUTE_TRANSACTIONAL
 
 if TYPE_CHECKING:
     from txnkafka._core.producer_rules import Checked
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_GUARD", "PendingVerification", "VerificationState", "check_producer"]
 
+MOST_HELD = 10_000  # of one partition
 NO_GUARD = 0  # for a request that needs no verification; matches no pending one
 _guards = itertools.count(1)
 
@@ -32,13 +34,15 @@ _guards = itertools.count(1)
 @dataclass(slots=True)
 class PendingVerification:
     """The verification of one producer. No batch with a sequence above ``lowest_sequence`` may be appended
-    before the waiting ones."""
+    before the waiting ones. ``is_held``: nothing is verified; a batch could not be written, and the client
+    will send it again."""
 
     guard: int
     started_ms: int
     lowest_sequence: int
     producer_epoch: int
     supports_epoch_bump: bool
+    is_held: bool = False
 
     def matches(self, guard: int) -> bool:
         """Whether a batch with this guard is verified."""
@@ -60,12 +64,17 @@ def check_producer(
     pending: PendingVerification | None,
     *,
     verified: bool,
+    log_end_offset: int,
 ) -> Checked:
-    """Check a batch against the producer table and the pending verification of its producer, if any."""
-    if pending is None:
-        return producers.check(batch, origin, transaction_version, verified)
+    """Check a batch against the producer table and the pending verification of its producer, if any. In a log
+    that never had a record each producer begins with sequence 0: another batch was sent after one that is
+    still on its way (KAFKA-15591, Kafka 4.5)."""
+    lowest_sequence = None if pending is None else pending.lowest_sequence
+    if log_end_offset == 0:
+        lowest_sequence = 0
+    supports_epoch_bump = pending is not None and pending.supports_epoch_bump
     return producers.check(
-        batch, origin, transaction_version, verified, pending.lowest_sequence, pending.supports_epoch_bump
+        batch, origin, transaction_version, verified, lowest_sequence, supports_epoch_bump
     )
 
 
@@ -113,29 +122,48 @@ class VerificationState:
             )
         else:
             pending.join(sequence, producer_epoch)
+            if pending.is_held:
+                pending.is_held, pending.supports_epoch_bump = False, supports_epoch_bump
         return pending.guard
+
+    def hold(self, producers: ProducerTable, batch: IncomingBatch, now_ms: int) -> None:
+        """Note a batch that could not be written, for example on a full disk. A later sequence of a producer
+        of which nothing is known would be accepted, and this one then refused for ever."""
+        known = producers.epochs(batch.producer_id)
+        if known is not None and known[0] >= 0:  # then the table knows the next sequence
+            return
+        pending = self._pending.get(batch.producer_id)
+        if pending is not None:
+            pending.join(batch.base_sequence, batch.producer_epoch)
+        elif len(self._pending) < MOST_HELD:
+            self._pending[batch.producer_id] = PendingVerification(
+                next(_guards), now_ms, batch.base_sequence, batch.producer_epoch, False, is_held=True
+            )
 
     def pending(self, producer_id: int) -> PendingVerification | None:
         """Return the producer's verification, whose last two fields are arguments of
         ``ProducerTable.check``; None without one."""
         return self._pending.get(producer_id)
 
-    def on_append(self, producer_id: int, producer_epoch: int, *, is_control: bool) -> None:
-        """End the verification of a producer after the append of a transactional batch or a marker."""
-        if self.ends_with(producer_id, producer_epoch, is_control=is_control):
-            del self._pending[producer_id]
+    def on_append(self, batch: IncomingBatch) -> None:
+        """End the verification of a producer after the append of a batch or a marker."""
+        if self.ends_with(batch):
+            del self._pending[batch.producer_id]
 
-    def ends_with(self, producer_id: int, producer_epoch: int, *, is_control: bool) -> bool:
-        """Whether a transactional batch ends the verification of its producer.
+    def ends_with(self, batch: IncomingBatch) -> bool:
+        """Return True when a batch ends the verification of its producer. A batch without a transaction ends
+        only an entry that is held.
 
         A marker of transaction version 2 with the epoch of the entry does not: it ended the transaction
         before the one under verification.
         """
-        pending = self._pending.get(producer_id)
+        pending = self._pending.get(batch.producer_id)
         if pending is None:
             return False
-        is_next = pending.supports_epoch_bump and producer_epoch == pending.producer_epoch
-        return not (is_control and is_next)
+        if pending.is_held or not batch.attributes & ATTRIBUTE_TRANSACTIONAL:
+            return pending.is_held
+        is_next = pending.supports_epoch_bump and batch.producer_epoch == pending.producer_epoch
+        return not (batch.is_control and is_next)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
         """Remove verifications that were started too long ago."""
