@@ -138,7 +138,7 @@ def test_unknown_names_say_what_there_is(run: Run, log_dir: Path) -> None:
         2, "", f"txnkafka: error: no topic order in {log_dir}; did you mean orders?\n"
     )  # fmt: skip
     assert run("cat", log_dir, "--topic", "orders", "--partition", 7) == (
-        2, "", f"txnkafka: error: no partition 7 of orders in {log_dir}; there are the partitions 0, 1\n"
+        2, "", f"txnkafka: error: no partition 7 of orders in {log_dir}; partitions here: 0, 1\n"
     )  # fmt: skip
 
 

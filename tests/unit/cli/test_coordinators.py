@@ -184,13 +184,13 @@ def test_chosen_groups(run: Run, cluster: Path, filters: list[str], names: list[
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("groups --group nope", "no group nope in {}; there are the groups billing, copier, late"),
-        ("groups --group billing --group x*", "no group x* in {}; there are the groups"),
+        ("groups --group nope", "no group nope in {}; groups here: billing, copier, late"),
+        ("groups --group billing --group x*", "no group x* in {}; groups here:"),
         ("groups --group biling", "no group biling in {}; did you mean billing?"),
-        ("groups --topic b", "no topic b in {}; there are the topics __consumer_offsets"),
-        ("groups --topic gone --partition 4", "no partition 4 of gone in {}; there are the partitions 3"),
+        ("groups --topic b", "no topic b in {}; topics here: __consumer_offsets"),
+        ("groups --topic gone --partition 4", "no partition 4 of gone in {}; partitions here: 3"),
         ("groups --partition 0", "--partition needs --topic"),
-        ("txns --transactional-id nope", "no transactional id nope in {}; there are the transactional ids"),
+        ("txns --transactional-id nope", "no transactional id nope in {}; transactional ids here:"),
         ("txns --transactional-id shop* --transactional-id y*", "no transactional id y* in {}; there are"),
         ("txns --transactional-id shop-3", "no transactional id shop-3 in {}; did you mean shop-2 or shop?"),
     ],

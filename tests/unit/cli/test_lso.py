@@ -72,8 +72,8 @@ def test_damage_in_the_coordinators_log_is_reported(tmp_path: Path, run: Run) ->
 def test_a_wrong_choice_says_what_there_is(log_dir: Path, run: Run) -> None:
     for arguments, text in (
         (["--partition", 0], "--partition needs --topic"),
-        (["--topic", "x"], "there are the topics orders"),
-        (["--topic", "orders", "--partition", 5], "there are the partitions 0, 1"),
+        (["--topic", "x"], "topics here: orders"),
+        (["--topic", "orders", "--partition", 5], "partitions here: 0, 1"),
         (["--now", "soon"], "neither epoch milliseconds nor ISO 8601"),
     ):
         result = run("lso", log_dir, *arguments)
