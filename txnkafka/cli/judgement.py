@@ -11,7 +11,7 @@ import click
 
 from txnkafka.cli.command import Function, add_options
 from txnkafka.cli.named import check_patterns
-from txnkafka.cli.output import write_text
+from txnkafka.cli.output import write_paragraph
 from txnkafka.cli.target import chosen_partitions, is_chosen, open_log_dir
 from txnkafka.cli.times import Timestamp, iso_minute
 from txnkafka.model import TopicPartition
@@ -197,10 +197,10 @@ class Judges:
         return lso_report(view, self.log_dir.coordinator, circumstances, with_lost=self._with_lost)
 
     def write_summary(self, *, stuck: bool) -> None:
-        """Write how many partitions are stuck, where several were judged or only stuck ones are shown, and how
-        many have a transaction within its timeout, with the time by which that was judged."""
+        """Write how many partitions are stuck, where several were judged or only stuck ones are shown, and
+        how many have a transaction within its timeout, with the time by which that was judged."""
         if self._tally.total > 1 or stuck:
-            write_text(self._tally.summary())
+            write_paragraph(self._tally.summary())
 
     def note_summary(self) -> None:
         """Write the summary as a note, for formats of programs, where transactions are within their
@@ -247,8 +247,8 @@ class _Tally:
         )
 
     def _moment(self) -> str:
-        """Return the time of the judgement, with its distance from the machine's clock where the user did not
-        choose it."""
+        """Return the time of the judgement, with its distance from the machine's clock where the user did
+        not choose it."""
         when, age = iso_minute(self._latest_ms), self.machine_ms - self._latest_ms
         if self._is_chosen:
             return f"{when}, as --now says"

@@ -141,8 +141,8 @@ def _lost(lost: Lost) -> str:
     if lost.transactions:
         verb = "is" if lost.records == 1 else "are"
         parts.append(
-            f"{counted(lost.records, 'record')} of {counted(lost.transactions, 'transaction')} {verb} undecided "
-            "without an end marker, and held back from read_committed"
+            f"{counted(lost.records, 'record')} of {counted(lost.transactions, 'transaction')} {verb} "
+            "undecided without an end marker, and held back from read_committed"
         )
     return f"The log is not whole: {'; '.join(parts)}. 'txnkafka verify' names the files."
 

@@ -58,7 +58,7 @@ class LazyGroup(click.Group):
         exist."""
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing and not name.startswith("-"):
-            ctx.fail(f"no such command {name!r}: {nearest(name, COMMANDS)}")
+            ctx.fail(f"No such command {name!r}: {nearest(name, COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:

@@ -55,8 +55,8 @@ def extent(strip: Strip) -> str:
 
 
 def write_strip(strip: Strip) -> None:
-    """Write the strip, and under it where the last stable offset is. Markers after it are dim: what stands out
-    there are the open transactions, and the records that they hold back."""
+    """Write the strip, and under it where the last stable offset is. Markers after it are dim: what stands
+    out there are the open transactions, and the records that they hold back."""
     symbols = _symbols()
     cells = ((cell.state, i >= strip.stable) for i, cell in enumerate(strip.cells))
     line = INDENT

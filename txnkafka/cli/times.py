@@ -12,8 +12,8 @@ FORMS = "epoch milliseconds, ISO 8601 (2026-01-31T12:00:00Z) or now"
 
 
 class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """Epoch milliseconds, a date and time in ISO 8601 (UTC unless it names another zone), or ``now``: the time
-    of this machine's clock. Numbers below 10^11 are refused, because ``date +%s`` prints seconds."""
+    """Epoch milliseconds, a date and time in ISO 8601 (UTC unless it names another zone), or ``now``: the
+    time of this machine's clock. Numbers below 10^11 are refused, because ``date +%s`` prints seconds."""
 
     name = "time"
 

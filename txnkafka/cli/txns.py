@@ -47,8 +47,8 @@ WIDE = {
     "TopicPartitions": "topic_partitions",
     "HangsIn": "hanging_partitions",
 }
-OPEN_COLUMNS = ("OpenFor", "Timeout", "Partitions", "HangsIn")
-DROPPABLE = ("Coordinator", "Partitions", "Timeout")
+OPEN_COLUMNS = ("OpenFor", "Timeout", "Partitions")
+DROPPABLE = ("Coordinator", "Partitions", "Timeout", "OpenFor")
 LISTS = ("topic_partitions", "hanging_partitions")
 NAMES = ("TransactionalId", "TopicPartitions", "HangsIn")
 
@@ -89,8 +89,8 @@ def txns(
     LOGDIR is a log directory, a copy of one, or a single partition directory. Several count as directories of
     one broker.
 
-    Exit status: 1 when a transaction hangs in a partition or part of the coordinator's log could not be read, 2
-    when nothing of it is in LOGDIR or a partition could not be read.
+    Exit status: 1 when a transaction hangs in a partition or part of the coordinator's log could not be read,
+    2 when nothing of it is in LOGDIR or a partition could not be read.
     """
     with Progress(messages) as progress:
         judges = Judges(messages, progress, topic=(), partition=(), **options)
@@ -163,26 +163,31 @@ def _is_chosen(row: Row, patterns: tuple[str, ...], states: tuple[str, ...]) -> 
 
 
 def _write(rows: list[Row], *, wide: bool) -> None:
+    hanging = [row["hanging_partitions"] for row in rows if row["hanging_partitions"]]
     if wide:
         shown = [{**row, **{name: " ".join(row[name]) or None for name in LISTS}} for row in rows]
         write_table(list(WIDE), [[row[name] for name in WIDE.values()] for row in shown], Layout(NAMES))
     else:
         cells = [[*(row[name] for name in COLUMNS.values()), *_open_for(row)] for row in rows]
-        write_table([*COLUMNS, *OPEN_COLUMNS], cells, Layout(NAMES, DROPPABLE))
+        names = [*COLUMNS, *OPEN_COLUMNS]
+        if hanging:
+            names.append("HangsIn")
+            for row, line in zip(rows, cells, strict=True):
+                line.append(" ".join(row["hanging_partitions"]) or None)
+        write_table(names, cells, Layout(NAMES, DROPPABLE))
     states = Counter(row["transaction_state"] for row in rows)
     counts = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
     write_paragraph(f"{counted(len(rows), 'transactional id')}{': ' if counts else ''}{counts}")
-    hanging = [row["hanging_partitions"] for row in rows if row["hanging_partitions"]]
     if hanging:
-        ids = f"{len(hanging):,} of {counted(len(rows), 'transactional id')} {'has' if len(hanging) == 1 else 'have'}"
-        count = counted(len({*chain.from_iterable(hanging)}), "partition")
-        write_paragraph(f"{ids} a hanging transaction, in {count}; 'txnkafka lso' shows what to do", "hanging")
+        ids, has = counted(len(rows), "transactional id"), "has" if len(hanging) == 1 else "have"
+        partitions = counted(len({*chain.from_iterable(hanging)}), "partition")
+        text = f"{len(hanging):,} of {ids} {has} a hanging transaction, in {partitions}"
+        write_paragraph(f"{text}; 'txnkafka lso' shows what to do", "hanging")
 
 
 def _open_for(row: Row) -> tuple[object, ...]:
-    """Return what a person wants to know of an open transaction, and where one hangs."""
-    hangs_in = " ".join(row["hanging_partitions"]) or None
+    """Return what a person wants to know of an open transaction, nothing of another."""
     if row["transaction_duration_ms"] is None:
-        return None, None, None, hangs_in
+        return None, None, None
     times = row["transaction_duration_ms"], row["transaction_timeout_ms"]
-    return (*map(duration, times), len(row["topic_partitions"]), hangs_in)
+    return (*map(duration, times), len(row["topic_partitions"]))

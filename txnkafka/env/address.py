@@ -73,8 +73,8 @@ def _refuse_broker(path: str) -> None:
     """Raise LogDirError for the address of a broker, unless a file has that name."""
     if _BROKER.fullmatch(path) and not os.path.lexists(path):
         raise LogDirError(
-            f"{without_password(path)} is the address of a broker: files are read here, and no broker is asked; "
-            "use kcat or kafka-console-consumer.sh, or name the broker's log directory"
+            f"{without_password(path)} is the address of a broker: files are read here, and no broker is "
+            "asked; use kcat or kafka-console-consumer.sh, or name the broker's log directory"
         )
 
 

@@ -73,8 +73,8 @@ def sync_new_directories(files: DataFiles, parent: str, paths: Iterable[str]) ->
 
 
 def make_directories(files: DataFiles, path: str) -> None:
-    """Create a directory and its parents durably; it may exist already. Raises OSError that names the directory
-    which cannot be created."""
+    """Create a directory and its parents durably; it may exist already. Raises OSError that names the
+    directory which cannot be created."""
     if files.is_directory(path):
         return
     parent = files.split(path)[0]

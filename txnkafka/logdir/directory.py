@@ -229,9 +229,9 @@ class LogDir(Tables):
     def _log_directory_below(self, path: str, entries: Iterable[DirectoryEntry]) -> str:
         """Return a hint to the first directories in ``path`` that look like log directories; empty where none
         does."""
-        directories = [entry.name for entry in entries if entry.is_directory and not entry.name.startswith(".")]
+        directories = sorted(entry.name for entry in entries if entry.is_directory)
         found = [
-            name for name in sorted(directories[:MOST_SEARCHED])
+            name for name in directories[:MOST_SEARCHED]
             if self._looks_like_log_directory(self.file_system.join(path, name))
         ]  # fmt: skip
         if not found:

@@ -1,5 +1,5 @@
-"""Finds what is lost inside of a log: offsets whose segment or batch is gone, and transactions that lost their end
-markers with them.
+"""Finds what is lost inside of a log: offsets whose segment or batch is gone, and transactions that
+lost their end markers with them.
 
 The pass goes over all batch headers of the log, so it costs as much as ``txnkafka show``.
 """
@@ -18,8 +18,8 @@ __all__ = ["Lost", "lost_in"]
 
 
 class Lost(NamedTuple):
-    """``missing`` has the first and the last offset of each missing or damaged range; ``transactions`` without
-    an end marker, and their ``records``, are held back from read_committed readers."""
+    """``missing`` has the first and the last offset of each missing or damaged range; ``transactions``
+    without an end marker, and their ``records``, are held back from read_committed readers."""
 
     missing: list[tuple[int, int]]
     transactions: int

@@ -145,8 +145,8 @@ def lso_report(
     with_lost: bool = False,
 ) -> LsoReport:
     """Explain the last stable offset of a partition. ``settled`` and ``cut_short`` of the
-    circumstances are taken from the view. ``with_lost``: where a transaction is open, search all batch headers
-    for missing offsets; otherwise those after the newest producer snapshot suffice."""
+    circumstances are taken from the view. ``with_lost``: where a transaction is open, search all batch
+    headers for missing offsets; otherwise those after the newest producer snapshot suffice."""
     circumstances = circumstances._replace(
         settled=view.source.clean_shutdown and view.source.repair is not False,
         cut_short=any(finding.severity == "error" for finding in view.tail_findings),
