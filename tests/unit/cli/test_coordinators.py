@@ -81,23 +81,24 @@ def test_a_transactional_id_whose_transaction_hangs_in_a_partition(run: Run, tmp
     write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, **of)]})
     write_log(tmp_path, "a-1", {0: [batch(0, producer_id=7, **of), batch(2, producer_id=9, **of)]})
     states = {
-        "shop": transaction_value(7, state=4, start_ms=START, update_ms=START),
-        "other": transaction_value(8, update_ms=START),
+        "shop": transaction_value(7, state=4, topics={}, start_ms=START, update_ms=START),
+        # so many that their hashes show that no partition of the coordinator's log is missing
+        **{f"other-{i}": transaction_value(10 + i, update_ms=START) for i in range(12)},
     }
     records = [PlainRecord(transaction_key(name), value) for name, value in states.items()]
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=records).encode()]})
     answer = run("txns", tmp_path, "--now", "now")
     assert answer.status == 1
-    assert [line.split() for line in answer.lines[1:3]] == [
-        ["other", "__transaction_state-0", "8", "Empty", "-", "-", "-", "-"],
+    assert [line.split() for line in answer.lines[12:14]] == [
+        ["other-9", "__transaction_state-0", "19", "Empty", "-", "-", "-", "-"],
         ["shop", "__transaction_state-0", "7", "CompleteCommit", "-", "-", "-", "a-0", "a-1"],
     ]
-    summary = "1 of 2 transactional ids has a hanging transaction, in 2 partitions"
-    assert answer.lines[4] == f"{summary}; 'txnkafka lso' shows what to do"
+    summary = "1 of 13 transactional ids has a hanging transaction, in 2 partitions"
+    assert answer.lines[-1] == f"{summary}; 'txnkafka lso' shows what to do"
     no_owner = "a transaction whose producer has no transactional id here hangs in a-1"
     assert answer.stderr == f"txnkafka: warning: {no_owner}\n"
-    assert rows(run, "txns", tmp_path, "--now", "now")[1]["hanging_partitions"] == ["a-0", "a-1"]
-    assert run("txns", tmp_path, "--transactional-id", "other").status == 0
+    assert rows(run, "txns", tmp_path, "--now", "now")[-1]["hanging_partitions"] == ["a-0", "a-1"]
+    assert run("txns", tmp_path, "--transactional-id", "other-1").status == 0
 
 
 @pytest.mark.parametrize(
