@@ -96,7 +96,7 @@ class Legend:
             f"{symbols[state]}{NO_BREAK}{word.replace(' ', NO_BREAK)}": state.value
             for state, word in WORDS.items() if state in self._seen
         }  # fmt: skip
-        text = f"{INDENT}A cell shows the first of these that is in it: {', '.join(parts)}."
+        text = f"{INDENT}A cell shows the worst state in it, in this order: {', '.join(parts)}."
         write_paragraph(text, parts=parts)
         if not self._explained:
             write_paragraph(f"{INDENT}^ LSO is the last stable offset, where a read_committed reader stops.")
