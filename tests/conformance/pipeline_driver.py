@@ -1,6 +1,6 @@
 """Runs one stream of docs/pipelines.md: python pipeline_driver.py CHECKOUT HEADING SERVER FOLDER JARS CRASH.
 
-``CRASH`` is empty, or ``before`` or ``after``: the process and its JVM die at the third commit of a transaction.
+``CRASH`` is empty, or ``before`` or ``after``: the process and its JVM die at the third commit.
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ class DyingProducer(confluent_kafka.Producer):  # type: ignore[misc]
 
 def block(heading: str) -> str:
     """Return the block of Python under a heading, with the places of this test."""
-    (source,) = re.findall(rf"^## {re.escape(heading)}\n.*?^```python\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)
+    pattern = rf"^## {re.escape(heading)}\n.*?^```python\n(.*?)^```"
+    (source,) = re.findall(pattern, PAGE, re.DOTALL | re.MULTILINE)
     text = str(source).replace("127.0.0.1:9092", SERVER).replace("/data/", f"{FOLDER}/")
     return text.replace("1_000_000", "120").replace(".trigger(", '.queryName("q").trigger(')
 

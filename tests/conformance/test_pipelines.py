@@ -1,6 +1,7 @@
-"""The streams of docs/pipelines.md on ``txnkafka serve``, with Spark's own Kafka source and sink: Spark is killed in
-the middle of a batch and started again. What arrives is what was committed: once, or for Spark's Kafka sink at least
-once.
+"""The streams of docs/pipelines.md on ``txnkafka serve``, with Spark's own Kafka source and sink.
+
+Spark is killed in the middle of a batch and started again. The committed records arrive once, or through Spark's
+Kafka sink at least once.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -55,7 +57,10 @@ def write_transactions(address: str) -> None:
 
 
 COMMITTED = {
-    f"{number}-{i}".encode() for number in range(TRANSACTIONS_WRITTEN) if number % 3 != 2 for i in range(RECORDS)
+    f"{number}-{i}".encode()
+    for number in range(TRANSACTIONS_WRITTEN)
+    if number % 3 != 2
+    for i in range(RECORDS)
 }
 
 
@@ -77,10 +82,8 @@ def run(heading: str, address: str, folder: Path, crash: str = "") -> int:
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    try:
+    with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
 
 
@@ -128,7 +131,8 @@ def test_stream_to_files(serving: Serving, tmp_path: Path) -> None:
         for path in (folder / "lake/orders/_spark_metadata").glob("[0-9]*")  # 9.compact repeats those before
         for line in path.read_text().splitlines()[1:]
     }
-    values = [value for path in listed for value in pq.ParquetFile(path).read(["value"]).column(0).to_pylist()]
+    columns = [pq.ParquetFile(path).read(["value"]).column(0) for path in listed]
+    values = [value for column in columns for value in column.to_pylist()]
     assert Counter(values) == Counter(COMMITTED)
 
 
@@ -142,8 +146,8 @@ def test_stream_to_a_topic_at_least_once(serving: Serving, tmp_path: Path) -> No
 
 @pytest.mark.parametrize("crash", ["before", "after"])
 def test_stream_to_a_topic_exactly_once(serving: Serving, tmp_path: Path, crash: str) -> None:
-    """The process dies with its records in the log and no decision, or after the decision and before Spark notes
-    that the batch is complete."""
+    """The process dies with its records in the log and no decision, or after the decision and before Spark
+    notes that the batch is complete."""
     folder = tmp_path / "work"
     folder.mkdir()
     assert run(TRANSACTIONS, serving.address, folder, crash) == -signal.SIGKILL

@@ -18,7 +18,7 @@ from tests.golden.damage import BATCH_OF_88, DAMAGED, TABLE
 from tests.spark.answers import Json, expected_lines, line
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import TopicPartition
-from txnkafka.spark import TxnKafkaDataSource
+from txnkafka.spark import TxnKafkaDataSource, register
 from txnkafka.spark import source as spark_source
 
 INTERLEAVED = case("interleaved")

@@ -1,4 +1,5 @@
-"""What pip reports before it builds, and where Spark looks for the data source after an editable installation."""
+"""The checks before a build, and the place where Spark looks for the data source after an editable
+installation."""
 
 from __future__ import annotations
 
@@ -20,7 +21,9 @@ def backend() -> dict[str, Any]:
     return runpy.run_path(str(ROOT / "ci" / "build_backend.py"))
 
 
-@pytest.mark.parametrize("hook", ["get_requires_for_build_wheel", "get_requires_for_build_sdist", "build_wheel"])
+@pytest.mark.parametrize(
+    "hook", ["get_requires_for_build_wheel", "get_requires_for_build_sdist", "build_wheel"]
+)
 def test_an_old_python_is_refused_in_one_line(hook: str) -> None:
     hooks = backend()
     hooks["check_python"].__globals__["sys"] = SimpleNamespace(
@@ -33,7 +36,7 @@ def test_an_old_python_is_refused_in_one_line(hook: str) -> None:
     assert len(str(stopped.value).splitlines()) == 1
 
 
-def test_a_missing_compiler_is_reported_before_anything_is_downloaded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_compiler_is_reported_before_any_download(monkeypatch: pytest.MonkeyPatch) -> None:
     hooks = backend()
     assert "cython" in " ".join(hooks["get_requires_for_build_wheel"]())
     monkeypatch.setenv("CC", "no-such-compiler -O2")
@@ -51,10 +54,15 @@ def test_pip_installs_nothing_before_the_checks() -> None:
 
 
 def test_spark_finds_the_data_source_from_every_directory(tmp_path: Path) -> None:
-    """Spark lists modules with pkgutil and imports those that begin with pyspark_ (lookup_data_sources.py)."""
-    program = "import pkgutil; print([m.name for m in pkgutil.iter_modules() if m.name.startswith('pyspark_')])"
+    listed = "each.name for each in pkgutil.iter_modules()"
+    names = f"[{listed} if each.name.startswith('pyspark_')]"
+    names = "[each.name for each in pkgutil.iter_modules() if each.name[:8] == 'pyspark_']"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [sys.executable, "-c", program], cwd=tmp_path, env=environment, capture_output=True, text=True
+        [sys.executable, "-c", f"import pkgutil; print({names})"],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
     )
     assert done.stdout.strip() == "['pyspark_txnkafka']", done.stderr

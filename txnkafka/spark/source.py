@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["TxnKafkaDataSource"]
 
 READ_ONLY = "txnkafka does not write from Spark yet; docs/pipelines.md has the ways to write"
-BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, or a stream of docs/pipelines.md"
+BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, or docs/pipelines.md to stream"
 
 
 class TxnKafkaDataSource(DataSource):

