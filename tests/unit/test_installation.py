@@ -54,9 +54,7 @@ def test_pip_installs_nothing_before_the_checks() -> None:
 
 
 def test_spark_finds_the_data_source_from_every_directory(tmp_path: Path) -> None:
-    listed = "each.name for each in pkgutil.iter_modules()"
-    names = f"[{listed} if each.name.startswith('pyspark_')]"
-    names = "[each.name for each in pkgutil.iter_modules() if each.name[:8] == 'pyspark_']"
+    names = "[name for _, name, _ in pkgutil.iter_modules() if name.startswith('pyspark_')]"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         [sys.executable, "-c", f"import pkgutil; print({names})"],
