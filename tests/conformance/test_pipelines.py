@@ -1,7 +1,7 @@
 """The streams of docs/pipelines.md on ``txnkafka serve``, with Spark's own Kafka source and sink.
 
-Spark is killed in the middle of a batch and started again. The committed records arrive once, or at least once
-through Spark's Kafka sink.
+Spark is killed in the middle of a batch and started again. The committed records arrive once, or at least
+once through Spark's Kafka sink.
 """
 
 from __future__ import annotations
