@@ -11,46 +11,23 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
-import shutil
+import runpy
 import sys
-import sysconfig
-import tomllib
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-if sys.platform == "win32":
-    raise SystemExit("txnkafka does not support Windows: use Linux, macOS, or Linux under WSL 2.")
-
 ROOT = Path(__file__).resolve().parent
 os.chdir(ROOT)
-
-
-def missing_tools() -> list[str]:
-    """Say what a compilation needs and does not find, before it takes half a minute to fail."""
-    compiler = shlex.split(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc")[0]
-    missing = []
-    if shutil.which(compiler) is None:
-        missing.append(
-            f"a C compiler ({compiler}; CC names another one). Debian, Ubuntu: apt install build-essential; "
-            "Fedora: dnf install gcc; macOS: xcode-select --install"
-        )
-    if not Path(sysconfig.get_path("include"), "Python.h").exists():
-        missing.append(
-            f"the headers of Python {sys.version_info[0]}.{sys.version_info[1]} (Python.h). "
-            "Debian, Ubuntu: apt install python3-dev; Fedora: dnf install python3-devel"
-        )
-    return missing
+BACKEND = runpy.run_path("ci/build_backend.py")
+BACKEND["check_python"]()
 
 
 # an sdist and the metadata are made without a compiler
-if {"build_ext", "bdist_wheel", "editable_wheel", "install", "develop"} & set(sys.argv) and (
-    missing := missing_tools()
-):
-    raise SystemExit("".join(f"\ntxnkafka cannot be compiled without {each}" for each in missing))
+if {"build_ext", "bdist_wheel", "editable_wheel", "install", "develop"} & set(sys.argv):
+    BACKEND["check_tools"]()
 
 
 def switch(name: str) -> bool:
@@ -106,6 +83,8 @@ class BuildExtensions(build_ext):
 
 def long_description() -> str:
     """Return README.md with links to the repository, as an index has none of the files beside it."""
+    import tomllib  # not in versions of Python that check_python refuses
+
     project = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
     repository = project["urls"]["Repository"]
 

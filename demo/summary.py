@@ -51,7 +51,7 @@ def show_summary(console: Console, summary: Summary) -> None:
 def _records(summary: Summary) -> Table:
     table = Table(header_style="bold", box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     table.add_column("partition")
-    for name in ("in the log", "committed", "aborted", "held back", "Java consumer got"):
+    for name in ("records in the log", "committed", "aborted", "held back", "Java consumer got"):
         table.add_column(name, justify="right")
     for view in summary.views:
         inside = summary.count(UNCOMMITTED, view.partition)

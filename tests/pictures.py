@@ -15,7 +15,7 @@ BACKGROUND, FOREGROUND = "#0d1117", "#d0d7de"
 COLOURS = {
     "31": "#ff7b72", "32": "#3fb950", "33": "#e3b341", "35": "#d2a8ff", "36": "#79c0ff",
 }  # fmt: skip
-BOLD, RESET = "1", "0"
+BOLD, DIM, RESET = "1", "2", "0"
 PROMPT = "\x1b[36m$\x1b[0m "
 _STYLE = re.compile(r"\x1b\[(\d*)m")
 _WORDS = re.compile(r"\S+(?: \S+)*")  # between wider gaps
@@ -84,6 +84,7 @@ def _tspan(run: Run) -> str:
     """Place a run by its column, and stretch it to its cells: fonts have other widths for some symbols."""
     x, length = MARGIN + run.column * CELL, len(run.text) * CELL
     look = ' font-weight="bold"' if run.style == BOLD else ""
+    look += ' opacity="0.5"' if run.style == DIM else ""
     look += f' fill="{COLOURS[run.style]}"' if run.style in COLOURS else ""
     stretch = f' textLength="{length:g}" lengthAdjust="spacingAndGlyphs"' if len(run.text) > 1 else ""
     return f'<tspan x="{x:g}"{stretch}{look}>{escape(run.text)}</tspan>'

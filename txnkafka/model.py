@@ -23,6 +23,7 @@ __all__ = [
     "TimestampType",
     "TopicPartition",
     "check_integers",
+    "check_milliseconds",
     "validate_partition",
     "validate_topic",
 ]
@@ -34,6 +35,7 @@ NO_TIMESTAMP = -1
 NO_OFFSET = -1
 NO_PARTITION_LEADER_EPOCH = -1
 NO_COORDINATOR_EPOCH = -1
+_LEAST_SECONDS, _LEAST_MILLISECONDS = 10**9, 10**11  # 2001 in seconds, 1973 in milliseconds
 _LARGEST_SEQUENCE = 2**31 - 1
 _LARGEST_PARTITION: Final = 2**31 - 1
 _MAX_TOPIC_NAME_LENGTH: Final = 249
@@ -121,6 +123,14 @@ class TimestampType(enum.IntEnum):
     def label(self) -> str:
         """The name in Kafka: ``CreateTime``, ``LogAppendTime``, ``NoTimestampType``."""
         return ("CreateTime", "LogAppendTime", "NoTimestampType")[self]
+
+
+def check_milliseconds(**times: int | None) -> None:
+    """Raise ValueError for a time since the epoch that looks like seconds, as ``time.time()`` returns them.
+    Smaller times, such as those of made-up logs, are accepted."""
+    for name, given in times.items():
+        if given is not None and _LEAST_SECONDS <= given < _LEAST_MILLISECONDS:
+            raise ValueError(f"{name} is in milliseconds since the epoch, and {given} looks like seconds")
 
 
 def check_integers(**given: object) -> None:

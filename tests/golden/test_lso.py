@@ -22,6 +22,7 @@ from tests.golden.directories import ANSWERED, INTACT, Directory
 from txnkafka import LogDir, TopicPartition
 from txnkafka.cli.main import cli
 from txnkafka.logdir.lso import LsoReport, lso_report
+from txnkafka.logdir.names import internal_last
 from txnkafka.logdir.verdict import Circumstances, Verdict
 
 Json = Any
@@ -36,7 +37,7 @@ COORDINATED = [
 GROUPED = [each for each in cases() if "groups" in each.cluster]
 FIELDS = ["topic", "partition", "log_start_offset", "log_end_offset", "high_watermark", "last_stable_offset"]
 FIELDS += ["verdict", "reason", "is_stuck", "waiting_records", "waiting_bytes", "waiting_segments"]
-FIELDS += ["judged_at", "open_transactions"]
+FIELDS += ["missing_offsets", "undecided_records", "judged_at", "open_transactions"]
 
 each_answered = pytest.mark.parametrize("directory", ANSWERED, ids=str)
 each_intact = pytest.mark.parametrize("directory", INTACT, ids=str)
@@ -275,7 +276,10 @@ def run(*arguments: object) -> tuple[int, str]:
 def test_command_line(case: Case) -> None:
     log_dir = LogDir(str(case.answered))
     circumstances = Circumstances(case.recorded_at_ms)
-    reports = [lso_report(view, log_dir.coordinator, circumstances) for view in log_dir.partitions()]
+    reports = [
+        lso_report(log_dir.partition(*each), log_dir.coordinator, circumstances, with_lost=True)
+        for each in internal_last(log_dir.topic_partitions)
+    ]
     status, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "json")
     rows = json.loads(text)
     assert status == int(any(map(readers_are_blocked, reports)))

@@ -12,9 +12,11 @@ from tests.expected_text import same_block, same_text
 from tests.golden.cases import case
 from tests.unit.cli.terminals import as_terminal
 from txnkafka.cli.main import main
+from txnkafka.env import SystemClock
 
 SCREENS = Path(__file__).with_name("screens")
 WIDTHS = (60, 80, 120, 200)
+NOW_MS = 1_795_838_400_000  # 2026-11-28, a week after the recording
 COMMANDS = {
     "ls": ("ls", "coordinator_logs"),
     "ls-wide": ("ls --format wide", "hanging"),
@@ -30,6 +32,7 @@ COMMANDS = {
     "stats-wide": ("stats --topic orders --partition 0 --format wide", "interleaved"),
     "verify": ("verify", "clean_missing_segment"),
     "txns": ("txns", "coordinator_logs"),
+    "txns-hanging": ("txns", "hanging"),
     "txns-wide": ("txns --state Ongoing --format wide", "coordinator_logs"),
     "groups": ("groups --group *txn*", "coordinator_logs"),
     "groups-wide": ("groups --group classic --format wide", "coordinator_logs"),
@@ -37,8 +40,9 @@ COMMANDS = {
 
 
 @pytest.fixture
-def address() -> str:
-    """The address of a directory whose path is the same everywhere."""
+def address(monkeypatch: pytest.MonkeyPatch) -> str:
+    """The address of a directory whose path is the same everywhere, seen at the same time."""
+    monkeypatch.setattr(SystemClock, "now_ms", lambda self: NOW_MS)
     return "memory://kafka"
 
 

@@ -18,7 +18,7 @@ from tests.golden.damage import BATCH_OF_88, DAMAGED, TABLE
 from tests.spark.answers import Json, expected_lines, line
 from tests.unit.logdir.logs import batch, write_log
 from txnkafka import TopicPartition
-from txnkafka.spark import TxnKafkaDataSource
+from txnkafka.spark import TxnKafkaDataSource, register
 from txnkafka.spark import source as spark_source
 
 INTERLEAVED = case("interleaved")
@@ -227,3 +227,21 @@ def test_damage_fails_the_job_with_file_and_position(spark: SparkSession) -> Non
 def lines_of_partition(frame: DataFrame) -> list[tuple[int, str | None]]:
     rows = frame.where(f"topic = '{DAMAGED.topic}' and partition = {DAMAGED.partition}").collect()
     return [(row.offset, None if row.value is None else b64encode(row.value).decode()) for row in rows]
+
+
+def test_a_format_that_spark_has_found_is_not_registered_again(spark: SparkSession) -> None:
+    """Spark warns when a data source replaces one that it has found in an installed package."""
+    manager = spark._jsparkSession.sessionState().dataSourceManager()
+    assert manager.dataSourceExists("txnkafka")
+
+    class Registration:
+        def register(self, source: object) -> None:
+            raise AssertionError(f"{source} is registered again")
+
+    class Session:
+        dataSource = Registration()  # noqa: N815
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(spark, name)
+
+    register(Session())  # type: ignore[arg-type]

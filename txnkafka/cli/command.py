@@ -11,8 +11,9 @@ from typing import Any, TypeVar
 import click
 
 from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
+from txnkafka.shown import nearest
 
-__all__ = ["QUIET", "VERBOSE", "Command", "add_options"]
+__all__ = ["QUIET", "VERBOSE", "Command", "WordOf", "add_options"]
 
 Function = TypeVar("Function", bound=Callable[..., object])
 QUIET, VERBOSE = -1, 1  # of ``Messages``
@@ -48,6 +49,17 @@ class Command(click.Command):
         with formatter.section("Examples"):
             for example in EXAMPLES[self.name or ""]:
                 formatter.write(f"  {example.command}\n      {example.purpose}\n")
+
+
+class WordOf(click.Choice):  # type: ignore[type-arg]  # generic from click 8.2 on only
+    """One of some words; the error for another one suggests the nearest."""
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            error.message = f"{error.message.rstrip('.')}; {nearest(str(value), map(str, self.choices))}"
+            raise
 
 
 def _verbosity(short: str, long: str, level: int) -> click.Option:

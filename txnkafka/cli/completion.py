@@ -49,7 +49,8 @@ def _partitions_of(ctx: click.Context) -> Iterable[str]:
     from txnkafka.logdir import LogDir
 
     # click has sorted the arguments only when the option before the cursor has its value
-    paths = tuple(ctx.params.get("logdir") or [each for each in ctx.args if not each.startswith("-")])
+    given = tuple(each for each in ctx.args if not each.startswith("-"))
+    paths: tuple[str, ...] = given or ctx.params.get("logdir") or ()
     if not paths or any("://" in path for path in paths):
         return ()
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from txnkafka.cli.command import Command
+from txnkafka.cli.command import Command, WordOf
 from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.read_options import pop_request, read_options
@@ -35,7 +35,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
 @target_options
 @click.option(
     "--to",
-    type=click.Choice(["parquet", "jsonl", "csv", "delta", "iceberg"]),
+    type=WordOf(["parquet", "jsonl", "csv", "delta", "iceberg"]),
     required=True,
     help="What to write.",
 )

@@ -115,10 +115,20 @@ def _write(lags: list[GroupLag], *, wide: bool) -> None:
     write_table(list(columns), [[row[name] for name in columns.values()] for row in rows], layout)
     for line, verdict in _sentences(lags):
         write_paragraph(printable(line), verdict)
+    write_paragraph(_summary(lags))
+
+
+def _summary(lags: list[GroupLag]) -> str:
+    """Return how many groups wait, at last stable offsets and for pending offsets of their own."""
     groups = {lag.group for lag in lags}
-    waiting = {lag.group for lag in lags if lag.waits_behind is not None}
+    stable = {lag.group for lag in lags if lag.waits_behind is not None}
+    pending = {lag.group for lag in lags if lag.pending}
+    waiting = stable | pending
     verb = "waits" if 1 in (len(waiting), len(groups)) else "wait"
-    write_paragraph(f"{len(waiting):,} of {counted(len(groups), 'group')} {verb} at a last stable offset")
+    text = f"{len(waiting):,} of {counted(len(groups), 'group')} {verb}"
+    if not pending:
+        return f"{text} at a last stable offset"
+    return f"{text}: {len(stable):,} at a last stable offset, {len(pending):,} for pending offsets"
 
 
 def _row(lag: GroupLag) -> dict[str, Any]:

@@ -11,11 +11,11 @@ import click
 
 from txnkafka.cli.command import Function, add_options
 from txnkafka.cli.named import check_patterns
-from txnkafka.cli.output import write_text
+from txnkafka.cli.output import write_paragraph
 from txnkafka.cli.target import chosen_partitions, is_chosen, open_log_dir
-from txnkafka.cli.times import Timestamp
+from txnkafka.cli.times import Timestamp, iso_minute
 from txnkafka.model import TopicPartition
-from txnkafka.shown import counted
+from txnkafka.shown import counted, duration
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.strip import Strip
 
-__all__ = ["Judged", "Judges", "judge_options", "now_option"]
+__all__ = ["Judged", "Judges", "judge_options"]
 
 FINDINGS, COULD_NOT = 1, 2
 MINUTE_MS = 60_000
 
-now_option = click.option("--now", type=Timestamp(), help="Judge timeouts by this time instead.")
+now_option = click.option(
+    "--now", type=Timestamp(), help="Judge timeouts by this time, or by this machine's clock: --now now."
+)
 
 
 class Judged(NamedTuple):
@@ -77,27 +79,39 @@ class Judges:
         storage_options: StorageOptions,
         now: int | None,
         max_minutes: int,
+        with_lost: bool = False,
     ) -> None:
         from txnkafka.env import SystemClock
         from txnkafka.logdir.clock import DirectoryClock
 
-        self.status = self.stuck = self.total = 0
+        self.status = 0
         self._messages, self._progress = messages, progress
-        self._log_dir = open_log_dir(logdir, io, messages, storage_options)
+        self._tally = _Tally(SystemClock().now_ms(), now)
+        self.log_dir = open_log_dir(logdir, io, messages, storage_options)
         self._topics, self._partitions = topic, partition
-        self._clock = DirectoryClock(self._log_dir, SystemClock().now_ms(), now)
+        self._clock = DirectoryClock(self.log_dir, self._tally.machine_ms, now)
+        self._with_lost = with_lost
         self._max_transaction_timeout_ms = max_minutes * MINUTE_MS
-        self._here = frozenset(self._log_dir.topic_partitions)
+        self._here = frozenset(self.log_dir.topic_partitions)
         self._reports: dict[TopicPartition, LsoReport | None] = {}
+
+    @property
+    def could_not(self) -> int:
+        """The exit status for partitions that could not be read: 2, or 0."""
+        return COULD_NOT if self.status == COULD_NOT else 0
+
+    def now_ms(self) -> int:
+        """Return the time by which the coordinator is judged."""
+        return self._clock.at().now_ms
 
     def judged(self, draw: Draw, *, only_stuck: bool) -> Iterator[Judged]:
         """Yield the report of each partition that can be read, with what ``draw`` returns; those that are not
         stuck are left out if ``only_stuck``."""
         from txnkafka.errors import KafkaError
 
-        chosen = chosen_partitions(self._log_dir, self._topics, self._partitions)
+        chosen = chosen_partitions(self.log_dir, self._topics, self._partitions)
         self._progress.phase("loading __transaction_state")
-        for finding in self._log_dir.coordinator.findings:
+        for finding in self.log_dir.coordinator.findings:
             self._messages.finding(finding)
         for topic_partition in self._progress.each(chosen):
             try:
@@ -106,15 +120,14 @@ class Judges:
                 self.status = COULD_NOT
                 self._messages.error(f"{topic_partition}: {error}")
                 continue
-            self.total += 1
+            self._tally.add(judged.report)
             if judged.report.is_stuck:
-                self.stuck += 1
                 self.status = max(self.status, FINDINGS)
             if judged.report.is_stuck or not only_stuck:
                 yield judged
 
     def _judge(self, topic_partition: TopicPartition, draw: Draw, *, only_stuck: bool) -> Judged:
-        with closing(self._log_dir.partition(*topic_partition)) as view:
+        with closing(self.log_dir.partition(*topic_partition)) as view:
             report = self._report(view)
             strip = draw(view, report) if report.is_stuck or not only_stuck else None
             self.status = max(self.status, self._messages.findings(view.tail_findings))
@@ -129,10 +142,10 @@ class Judges:
         from txnkafka.errors import UnknownTopicOrPartitionError
         from txnkafka.logdir.group_lag import group_lags
 
-        groups, coordinator = self._log_dir.groups, self._log_dir.coordinator
+        groups, coordinator = self.log_dir.groups, self.log_dir.coordinator
         if not groups.partitions:
             raise UnknownTopicOrPartitionError(
-                f"no partition of {CONSUMER_OFFSETS_TOPIC} in {', '.join(self._log_dir.paths)}: the offsets "
+                f"no partition of {CONSUMER_OFFSETS_TOPIC} in {', '.join(self.log_dir.paths)}: the offsets "
                 "of groups are in the log directories that contain them"
             )
         for finding in (*groups.findings, *coordinator.findings):
@@ -150,10 +163,10 @@ class Judges:
         return [lag for lag in found if is_chosen(lag.topic_partition, self._topics, self._partitions)]
 
     def _check_choice(self, patterns: tuple[str, ...], there: set[tuple[str, TopicPartition]]) -> None:
-        place = ", ".join(self._log_dir.paths)
+        place = ", ".join(self.log_dir.paths)
         check_patterns(patterns, {group for group, _ in there}, "group", "groups", place)
         read = {topic_partition for _, topic_partition in there}
-        chosen_partitions(self._log_dir, self._topics, self._partitions, read)
+        chosen_partitions(self.log_dir, self._topics, self._partitions, read)
 
     def _chosen_report(self, topic_partition: TopicPartition) -> LsoReport | None:
         is_wanted = is_chosen(topic_partition, self._topics, self._partitions)
@@ -168,7 +181,7 @@ class Judges:
             if topic_partition in self._here:
                 self._progress.phase(str(topic_partition))
                 try:
-                    with closing(self._log_dir.partition(*topic_partition)) as view:
+                    with closing(self.log_dir.partition(*topic_partition)) as view:
                         self._reports[topic_partition] = self._report(view)
                 except KafkaError as error:
                     self.status = COULD_NOT
@@ -181,10 +194,64 @@ class Judges:
 
         now_ms, origin = self._clock.at(view)
         circumstances = Circumstances(now_ms, self._max_transaction_timeout_ms, now_origin=origin)
-        return lso_report(view, self._log_dir.coordinator, circumstances)
+        return lso_report(view, self.log_dir.coordinator, circumstances, with_lost=self._with_lost)
 
     def write_summary(self, *, stuck: bool) -> None:
-        """Write how many partitions are stuck, where several were looked at or only those are shown."""
-        if self.total > 1 or stuck:
-            verb = "is" if self.stuck == 1 or self.total == 1 else "are"
-            write_text(f"{self.stuck:,} of {counted(self.total, 'partition')} {verb} stuck")
+        """Write how many partitions are stuck, where several were judged or only stuck ones are shown, and
+        how many have a transaction within its timeout, with the time by which that was judged."""
+        if self._tally.total > 1 or stuck:
+            write_paragraph(self._tally.summary())
+
+    def note_summary(self) -> None:
+        """Write the summary as a note, for formats of programs, where transactions are within their
+        timeouts."""
+        if self._tally.within:
+            self._messages.note(self._tally.summary())
+
+
+class _Tally:
+    """Counts judged partitions: all, Kafka's own, those that are stuck, those that have open transactions and
+    are not. ``now_ms`` is the time that the user chose, if any."""
+
+    def __init__(self, machine_ms: int, now_ms: int | None) -> None:
+        self.machine_ms = machine_ms
+        self._is_chosen = now_ms is not None
+        self.total = self.within = 0
+        self._internal = self._stuck = self._waiting = 0
+        self._latest_ms = -1  # by which those within their timeouts were judged
+
+    def add(self, report: LsoReport) -> None:
+        """Count a partition."""
+        from txnkafka.logdir.names import is_internal
+
+        self.total += 1
+        self._internal += is_internal(report.topic)
+        self._stuck += report.is_stuck
+        if report.open_transactions and not report.is_stuck:
+            self.within += 1
+            self._waiting += report.waiting.records
+            self._latest_ms = max(self._latest_ms, report.judged.now_ms)
+
+    def summary(self) -> str:
+        """Return the counts as a sentence."""
+        verb = "is" if self._stuck == 1 or self.total == 1 else "are"
+        own = f" ({self._internal:,} of Kafka's own topics)" if 0 < self._internal < self.total else ""
+        text = f"{self._stuck:,} of {counted(self.total, 'partition')}{own} {verb} stuck"
+        if not self.within:
+            return text
+        has, their = ("has", "its timeout") if self.within == 1 else ("have", "their timeout")
+        waits = "waits" if self._waiting == 1 else "wait"
+        return (
+            f"{text}; {self.within:,} {has} open transactions within {their} "
+            f"({counted(self._waiting, 'record')} {waits}), judged at {self._moment()}"
+        )
+
+    def _moment(self) -> str:
+        """Return the time of the judgement, with its distance from the machine's clock where the user did
+        not choose it."""
+        when, age = iso_minute(self._latest_ms), self.machine_ms - self._latest_ms
+        if self._is_chosen:
+            return f"{when}, as --now says"
+        if age < MINUTE_MS:
+            return when
+        return f"{when}, {duration(age)} before this machine's clock: --now now"

@@ -43,11 +43,13 @@ def lso(messages: Messages, /, *, stuck: bool, output_format: str, **options: An
     partition could not be read.
     """
     with Progress(messages) as progress:
-        judges = Judges(messages, progress, **options)
+        judges = Judges(messages, progress, with_lost=True, **options)
         reports = judges.judged(_strip if output_format == "text" else _no_strip, only_stuck=stuck)
         _write(reports, output_format)
         if output_format in ("text", "wide"):
             judges.write_summary(stuck=stuck)
+        elif stuck:
+            judges.note_summary()
     return judges.status
 
 

@@ -13,11 +13,13 @@ from txnkafka.shown import counted, offset_range, size
 
 if TYPE_CHECKING:
     from txnkafka.cli.judgement import Judged
+    from txnkafka.logdir.lost import Lost
     from txnkafka.logdir.lso import JudgedTransaction, LsoReport, Waiting
 
 __all__ = ["write_reports", "write_wide"]
 
 COMMAND_INDENT = "    "
+MOST_RANGES = 3
 
 COLUMNS = (
     "topic", "partition", "start", "end", "hw", "lso", "verdict", "waiting-records", "waiting-size",
@@ -30,7 +32,7 @@ NAMES = Layout(("topic", "transactional-id"))
 def write_reports(reports: Iterable[Judged]) -> None:
     """Write why each last stable offset is there, since when, how much waits behind it, and what to do. A
     strip has a legend where it has a symbol that is new."""
-    from txnkafka.cli.strip_text import Legend, write_strip
+    from txnkafka.cli.strip_text import Legend, extent, write_strip
 
     legend = Legend()
     for report, strip in reports:
@@ -38,6 +40,9 @@ def write_reports(reports: Iterable[Judged]) -> None:
         for line in lines[:2]:
             _write_line(line)
         if strip is not None:
+            if strip.start_offset > report.log_start_offset:
+                before = offset_range(report.log_start_offset, strip.start_offset - 1)
+                write_paragraph(f"  The end of the log, {extent(strip)}; {before} are left out here:")
             write_strip(strip)
             legend.add(strip)
             legend.write()
@@ -92,6 +97,8 @@ def _lines(report: LsoReport) -> Iterator[str]:
         f"  The last stable offset stands at {report.last_stable_offset}, the log ends at "
         f"{report.log_end_offset}: {_amount(report.waiting)} behind it."
     )
+    if report.lost is not None and (report.lost.missing or report.lost.records):
+        yield f"  {_lost(report.lost)}"
     if report.waiting.segments:
         yield f"  {_held_segments(report.waiting)}"
     yield from _transactions(report)
@@ -123,6 +130,21 @@ def _transactions(report: LsoReport) -> Iterator[str]:
 def _amount(waiting: Waiting) -> str:
     verb = "waits" if waiting.records == 1 else "wait"
     return f"{counted(waiting.records, 'record')} ({size(waiting.bytes)}) {verb}"
+
+
+def _lost(lost: Lost) -> str:
+    ranges = [offset_range(*each) for each in lost.missing[:MOST_RANGES]]
+    if len(lost.missing) > MOST_RANGES:
+        ranges.append(f"{len(lost.missing) - MOST_RANGES:,} more ranges")
+    is_one = len(lost.missing) == 1 and lost.missing[0][0] == lost.missing[0][1]
+    parts = [f"{', '.join(ranges)} {'is' if is_one else 'are'} missing or damaged"] if ranges else []
+    if lost.transactions:
+        verb = "is" if lost.records == 1 else "are"
+        parts.append(
+            f"{counted(lost.records, 'record')} of {counted(lost.transactions, 'transaction')} {verb} "
+            "undecided without an end marker, and held back from read_committed"
+        )
+    return f"The log is not whole: {'; '.join(parts)}. 'txnkafka verify' names the files."
 
 
 def _held_segments(waiting: Waiting) -> str:

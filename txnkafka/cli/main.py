@@ -13,6 +13,7 @@ from importlib import import_module
 import click
 
 from txnkafka.cli.output import Messages, nowhere
+from txnkafka.shown import nearest
 
 __all__ = ["cli", "main"]
 
@@ -50,6 +51,16 @@ class LazyGroup(click.Group):
         command: click.Command = getattr(import_module(f"txnkafka.cli.{name}"), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that is named first. Raises UsageError with a similar name for one that does not
+        exist."""
+        name = args[0]
+        if name not in COMMANDS and not ctx.resilient_parsing and not name.startswith("-"):
+            ctx.fail(f"No such command {name!r}: {nearest(name, COMMANDS)}")
+        return super().resolve_command(ctx, args)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command. A closed pipe on stdout is not status 1, which click would return and which means
         findings."""
@@ -82,7 +93,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 )
 @click.pass_context
 def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
-    """Read the log directories of Kafka brokers: exact, fast, without a broker.
+    """Read, repair and hand over the log directories of Kafka brokers, and serve them to Kafka's clients.
 
     Exit status: 0 no findings, 1 findings, 2 failure, 130 interrupted. """
     ctx.obj = Messages(-1 if quiet else int(verbose))

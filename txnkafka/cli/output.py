@@ -11,7 +11,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from txnkafka.cli.table import Fitted, Layout, aligned, fitted
@@ -39,6 +39,7 @@ __all__ = [
 
 FORMATS = ("text", "wide", "json", "jsonl")
 AS_IT_IS = Layout()
+NO_PARTS: Mapping[str, str] = {}
 NO_BREAK = "\N{NO-BREAK SPACE}"  # in a paragraph: a space where no line ends
 COLOURED_COLUMNS = ("verdict", "transaction", "state", "TransactionState")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -70,10 +71,13 @@ def write_json(value: object) -> None:
     write_text(json_text(value))
 
 
-def write_paragraph(text: str, word: str | None = None) -> None:
+def write_paragraph(text: str, word: str | None = None, *, parts: Mapping[str, str] = NO_PARTS) -> None:
     """Write a line of text that a terminal gets in several, each at most as wide as it is. ``word`` is the
-    part that has a colour."""
+    part that has a colour; ``parts`` are others without ordinary spaces, each with the word whose colour it
+    has."""
     for line in _wrapped(text, columns_of(sys.stdout)):
+        for part, colour in parts.items():
+            line = line.replace(part, coloured(part, colour))
         line = line.replace(NO_BREAK, " ")
         if word is not None and word in line:
             line, word = line.replace(word, coloured(word), 1), None

@@ -12,7 +12,6 @@ from txnkafka.cli.judgement import Judged, Judges, judge_options
 from txnkafka.cli.output import printable, write_json, write_paragraph, write_text
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import target_options
-from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
@@ -68,6 +67,8 @@ def show(messages: Messages, /, *, stuck: bool, cells: int | None, output_format
         else:
             _write_text(drawn)
             judges.write_summary(stuck=stuck)
+        if stuck and output_format != "text":
+            judges.note_summary()
     return judges.status
 
 
@@ -86,13 +87,13 @@ def _row(judged: Judged) -> dict[str, Any]:
 
 
 def _write_text(drawn: Iterator[Judged]) -> None:
-    from txnkafka.cli.strip_text import Legend, write_strip
+    from txnkafka.cli.strip_text import Legend, extent, write_strip
 
     legend, is_any = Legend(), False
     for report, strip in drawn:
         assert strip is not None
         name = printable(f"{report.topic}-{report.partition}")
-        write_paragraph(f"{name}  {report.verdict.value}: {_extent(strip)}", report.verdict.value)
+        write_paragraph(f"{name}  {report.verdict.value}: {extent(strip)}", report.verdict.value)
         if strip.cells:
             is_any = True
             write_strip(strip)
@@ -100,12 +101,3 @@ def _write_text(drawn: Iterator[Judged]) -> None:
     if is_any:
         write_text("")
         legend.write()
-
-
-def _extent(strip: Strip) -> str:
-    count = strip.end_offset - strip.start_offset
-    if not count:
-        return f"empty, the next offset is {strip.end_offset}"
-    offsets = offset_range(strip.start_offset, strip.end_offset - 1)
-    most = -(-count // len(strip.cells))
-    return f"{offsets}, {'an offset' if most == 1 else f'up to {most:,} offsets'} a cell"

@@ -31,20 +31,20 @@ COLUMNS = {
     "records": "records",
     "size": "bytes",
     "size/batch": "batch_bytes.p50",
-    "p99": "batch_bytes.p99",
+    "p99 size/batch": "batch_bytes.p99",
     "records/batch": "batch_records.p50",
     "codecs": "codecs",
-    "committed": "committed_transactions",
-    "aborted": "aborted_transactions",
-    "abort %": "abort_rate",
-    "open": "open_transactions",
-    "undecided": "undecided_transactions",
+    "committed txns": "committed_transactions",
+    "aborted txns": "aborted_transactions",
+    "aborted txns %": "abort_rate",
+    "open txns": "open_transactions",
+    "undecided txns": "undecided_transactions",
     "txn time": "transaction_ms.p50",
-    "p99 time": "transaction_ms.p99",
+    "p99 txn time": "transaction_ms.p99",
 }
 WIDE = {
-    "control": "control_batches",
-    "uncounted": "uncounted_batches",
+    "control batches": "control_batches",
+    "uncounted batches": "uncounted_batches",
     "magics": "magics",
     **{f"{figure} {name}": f"{field}.{figure}"
        for name, field in (("size/batch", "batch_bytes"), ("records/batch", "batch_records"))
@@ -58,12 +58,12 @@ WIDE = {
     **{f"{figure} {name}": f"{field}.{figure}"
        for name, field in (("records/txn", "transaction_records"), ("size/txn", "transaction_bytes"))
        for figure in ("p50", "p99", "max")},
-    "max time": "transaction_ms.max",
+    "max txn time": "transaction_ms.max",
 }  # fmt: skip
 NAMES = ("topic", "transactional_id")
 DROPPABLE = (
-    "p99", "p99 time", "undecided", "codecs", "records/batch", "size/batch", "txn time", "open", "batches",
-    "size", "records",
+    "p99 size/batch", "p99 txn time", "undecided txns", "codecs", "records/batch", "size/batch", "txn time",
+    "open txns", "batches", "size", "aborted txns %", "records",
 )  # fmt: skip
 
 

@@ -8,19 +8,20 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from txnkafka.cli.output import NO_BREAK, write_paragraph, write_text
-from txnkafka.cli.terminal import can_show, coloured, columns_of
+from txnkafka.cli.terminal import can_show, coloured, columns_of, dim
 from txnkafka.logdir.strip import State
+from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
     from txnkafka.logdir.strip import Strip
 
-__all__ = ["Legend", "cells_of_width", "write_strip"]
+__all__ = ["Legend", "cells_of_width", "extent", "write_strip"]
 
 INDENT = "  "
 PIPED_COLUMNS = 80
-UNICODE = dict(zip(State, "?\N{WHITE CIRCLE}!~\N{MIDDLE DOT}\N{MULTIPLICATION SIGN}"
-                   "\N{BLACK SQUARE}|\N{LIGHT SHADE}", strict=True))  # fmt: skip
-ASCII = dict(zip(State, "?o!~.x#|_", strict=True))
+UNICODE = dict(zip(State, "?\N{WHITE CIRCLE}!~\N{MEDIUM SHADE}\N{MULTIPLICATION SIGN}"
+                   "\N{BLACK SQUARE}|_", strict=True))  # fmt: skip
+ASCII = dict(zip(State, "?o!~%x#|_", strict=True))
 WORDS = {
     State.HANGING: "hanging",
     State.OPEN: "open",
@@ -43,11 +44,26 @@ def _symbols() -> dict[State, str]:
     return UNICODE if can_show("".join(UNICODE.values())) else ASCII
 
 
+def extent(strip: Strip) -> str:
+    """Return which offsets a strip draws, and how many in a cell."""
+    count = strip.end_offset - strip.start_offset
+    if not count:
+        return f"empty, the next offset is {strip.end_offset}"
+    offsets = offset_range(strip.start_offset, strip.end_offset - 1)
+    most = -(-count // len(strip.cells))
+    return f"{offsets}, {'an offset' if most == 1 else f'up to {most:,} offsets'} a cell"
+
+
 def write_strip(strip: Strip) -> None:
-    """Write the strip, and under it where the last stable offset is."""
+    """Write the strip, and under it where the last stable offset is. Markers after it are dim: what stands
+    out there are the open transactions, and the records that they hold back."""
     symbols = _symbols()
-    runs = ((state, len(list(run))) for state, run in groupby(cell.state for cell in strip.cells))
-    write_text(INDENT + "".join(coloured(symbols[state] * count, state.value) for state, count in runs))
+    cells = ((cell.state, i >= strip.stable) for i, cell in enumerate(strip.cells))
+    line = INDENT
+    for (state, is_unstable), run in groupby(cells):
+        text = symbols[state] * len(list(run))
+        line += dim(text) if is_unstable and state is State.MARKER else coloured(text, state.value)
+    write_text(line)
     write_text(_pointer(strip))
 
 
@@ -76,10 +92,12 @@ class Legend:
         if self._seen == self._explained:
             return
         symbols = _symbols()
-        words = ", ".join(
-            f"{symbols[state]}{NO_BREAK}{word}" for state, word in WORDS.items() if state in self._seen
-        )
-        write_paragraph(f"{INDENT}A cell shows the first of these that is in it: {words}.")
+        parts = {
+            f"{symbols[state]}{NO_BREAK}{word.replace(' ', NO_BREAK)}": state.value
+            for state, word in WORDS.items() if state in self._seen
+        }  # fmt: skip
+        text = f"{INDENT}A cell shows the worst state in it, in this order: {', '.join(parts)}."
+        write_paragraph(text, parts=parts)
         if not self._explained:
             write_paragraph(f"{INDENT}^ LSO is the last stable offset, where a read_committed reader stops.")
         self._explained = set(self._seen)

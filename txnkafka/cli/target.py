@@ -111,10 +111,10 @@ def partition_options(function: Function) -> Function:
 
 
 def directory_options(function: Function) -> Function:
-    """Add LOGDIR..., --io and --storage-option to a command."""
+    """Add [LOGDIR]..., by default the current directory, --io and --storage-option to a command."""
     return add_options(
         function,
-        click.argument("logdir", nargs=-1, required=True, type=PathOrAddress(), metavar="LOGDIR..."),
+        click.argument("logdir", nargs=-1, default=(".",), type=PathOrAddress(), metavar="[LOGDIR]..."),
         click.option(
             "--io",
             type=click.Choice(["auto", "mmap", "pread"]),
@@ -173,10 +173,10 @@ def chosen_partitions(
     log_dir: LogDir, topics: Topics, partitions: Partitions, elsewhere: Collection[TopicPartition] = ()
 ) -> list[TopicPartition]:
     """Return the partitions that --topic and --partition select, of those in the directories and others that
-    these know of. Raises an error for a value that selects none."""
-    from txnkafka.logdir.names import topic_matches
+    these know of, Kafka's own topics last. Raises an error for a value that selects none."""
+    from txnkafka.logdir.names import internal_last, topic_matches
 
-    there = sorted({*log_dir.topic_partitions, *elsewhere})
+    there = internal_last({*log_dir.topic_partitions, *elsewhere})
     numbers = [number for number in partitions if isinstance(number, int)]
     if numbers and not topics:
         raise click.UsageError(
@@ -227,7 +227,7 @@ def _unknown_partition(
 def _topics_like(topic: str, there: list[TopicPartition]) -> str:
     from txnkafka.logdir.names import what_there_is
 
-    return what_there_is("topics", sorted({candidate.topic for candidate in there}), topic)
+    return what_there_is("topics", list(dict.fromkeys(candidate.topic for candidate in there)), topic)
 
 
 def _unknown(log_dir: LogDir, what: str, there: str) -> NoReturn:

@@ -15,7 +15,7 @@ import click
 
 from txnkafka.cli.table import beginning, width_of
 
-__all__ = ["StatusLine", "bold", "can_show", "coloured", "columns_of", "status_line"]
+__all__ = ["StatusLine", "bold", "can_show", "coloured", "columns_of", "dim", "status_line"]
 
 COLOURS = {
     "error": "red",
@@ -35,10 +35,9 @@ COLOURS = {
     "PrepareCommit": "yellow",
     "PrepareAbort": "yellow",
     "hanging": "red",
-    "open": "yellow",
+    "open": "cyan",
     "missing": "red",
     "undecided": "red",
-    "held_back": "yellow",
     "aborted": "magenta",
     "committed": "green",
 }  # severities, verdicts, states of transactions, states of the cells of a strip
@@ -56,6 +55,11 @@ def coloured(text: str, word: str | None = None, *, stream: TextIO | None = None
     if colour is None or not _has_colours(sys.stdout if stream is None else stream):
         return text
     return click.style(text, fg=colour)
+
+
+def dim(text: str) -> str:
+    """Return ``text`` so that it recedes, on dark and on light terminals."""
+    return click.style(text, dim=True) if _has_colours(sys.stdout) else text
 
 
 def bold(text: str) -> str:

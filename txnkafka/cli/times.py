@@ -1,14 +1,19 @@
-"""Parses and prints times: epoch milliseconds or ISO 8601 in, ISO 8601 in UTC out."""
+"""Parses and prints times: epoch milliseconds, ISO 8601 or ``now`` in, ISO 8601 in UTC out."""
 
 from __future__ import annotations
 
 import click
 
-__all__ = ["Timestamp", "iso_time"]
+__all__ = ["Timestamp", "iso_minute", "iso_time"]
+
+NOW = "now"
+LEAST_MS = 10**11  # in March 1973: a smaller number is a time in seconds
+FORMS = "epoch milliseconds, ISO 8601 (2026-01-31T12:00:00Z) or now"
 
 
 class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """Epoch milliseconds, or a date and time in ISO 8601 (UTC unless it says otherwise)."""
+    """Epoch milliseconds, a date and time in ISO 8601 (UTC unless it names another zone), or ``now``: the
+    time of this machine's clock. Numbers below 10^11 are refused, because ``date +%s`` prints seconds."""
 
     name = "time"
 
@@ -16,10 +21,17 @@ class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from clic
         if isinstance(value, int):
             return value
         text = str(value)
+        if text == NOW:
+            from txnkafka.env import SystemClock
+
+            return SystemClock().now_ms()
         try:
-            return int(text)
+            number = int(text)
         except ValueError:
             return self._of_iso(text, param, ctx)
+        if number < LEAST_MS:
+            self.fail(f"{text}: these look like seconds; a time is {FORMS}", param, ctx)
+        return number
 
     def _of_iso(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
         from datetime import UTC, datetime, timedelta
@@ -27,9 +39,7 @@ class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from clic
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            self.fail(
-                f"{text!r} is neither epoch milliseconds nor ISO 8601 (2026-01-31T12:00:00Z)", param, ctx
-            )
+            self.fail(f"{text!r} is no time; a time is {FORMS}", param, ctx)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
@@ -46,3 +56,9 @@ def iso_time(timestamp_ms: int | None) -> str:
     except OverflowError:
         return str(timestamp_ms)
     return f"{moment.isoformat(timespec='milliseconds')}Z"
+
+
+def iso_minute(timestamp_ms: int) -> str:
+    """Return ISO 8601 in UTC without seconds, as in ``2026-01-31T12:00Z``."""
+    text = iso_time(timestamp_ms)
+    return f"{text[:16]}Z" if text.endswith("Z") else text

@@ -3,22 +3,22 @@ cluster."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.command import Command
-from txnkafka.cli.judgement import now_option
+from txnkafka.cli.judgement import Judges, judge_options
 from txnkafka.cli.named import check_patterns, is_named
 from txnkafka.cli.output import FORMATS, Layout, write_json, write_paragraph, write_table
 from txnkafka.cli.progress import Progress
-from txnkafka.cli.target import directory_options, open_log_dir
+from txnkafka.cli.target import directory_options
 from txnkafka.shown import counted, duration
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
-    from txnkafka.cli.target import StorageOptions
     from txnkafka.logdir import LogDir
     from txnkafka.wire.records import TransactionMetadata
 
@@ -45,10 +45,12 @@ WIDE = {
     "CurrentTransactionStartTimeMs": "current_transaction_start_time_ms",
     "TransactionDurationMs": "transaction_duration_ms",
     "TopicPartitions": "topic_partitions",
+    "HangsIn": "hanging_partitions",
 }
 OPEN_COLUMNS = ("OpenFor", "Timeout", "Partitions")
-DROPPABLE = ("Coordinator", "Partitions", "Timeout")
-NAMES = ("TransactionalId", "TopicPartitions")
+DROPPABLE = ("Coordinator", "Partitions", "Timeout", "OpenFor")
+LISTS = ("topic_partitions", "hanging_partitions")
+NAMES = ("TransactionalId", "TopicPartitions", "HangsIn")
 
 
 @click.command(cls=Command, short_help="List transactional ids and their transactions.")
@@ -67,36 +69,38 @@ NAMES = ("TransactionalId", "TopicPartitions")
     multiple=True,
     help="Only those in this state. Repeatable.",
 )
-@now_option
+@judge_options
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.pass_obj
 def txns(
     messages: Messages,
     /,
     *,
-    logdir: tuple[str, ...],
-    io: str,
-    storage_options: StorageOptions,
     patterns: tuple[str, ...],
     states: tuple[str, ...],
-    now: int | None,
     output_format: str,
+    **options: Any,
 ) -> int:
     """List the transactional ids in LOGDIR's partitions of __transaction_state, each with the state that its
     coordinator wrote last, as 'kafka-transactions.sh list' does; --format wide and json show what 'describe'
-    does. 'txnkafka lso' shows which of them hold up a partition.
+    does. HangsIn names the partitions in LOGDIR where a transaction of the id hangs, whatever that state is;
+    'txnkafka lso' shows what to do.
 
     LOGDIR is a log directory, a copy of one, or a single partition directory. Several count as directories of
     one broker.
 
-    Exit status: 1 when part of the coordinator's log could not be read, 2 when nothing of it is in LOGDIR.
+    Exit status: 1 when a transaction hangs in a partition or part of the coordinator's log could not be read,
+    2 when nothing of it is in LOGDIR or a partition could not be read.
     """
     with Progress(messages) as progress:
-        log_dir = open_log_dir(logdir, io, messages, storage_options)
-        progress.phase("loading __transaction_state")
-        rows = _rows(log_dir, now)
-    for finding in log_dir.coordinator.findings:
-        messages.finding(finding)
+        judges = Judges(messages, progress, topic=(), partition=(), **options)
+        log_dir, now_ms = judges.log_dir, judges.now_ms()
+        _check(log_dir)
+        hanging = _hanging(judges)
+    rows = [
+        _row(state, log_dir.coordinator.located[name], now_ms, hanging[name])
+        for name, state in sorted(log_dir.coordinator.transactions.items())
+    ]
     names, place = [row["transactional_id"] for row in rows], ", ".join(log_dir.paths)
     check_patterns(patterns, names, "transactional id", "transactional ids", place)
     chosen = [row for row in rows if _is_chosen(row, patterns, states)]
@@ -107,28 +111,35 @@ def txns(
             write_json(row)
     else:
         _write(chosen, wide=output_format == "wide")
-    return FINDINGS if log_dir.coordinator.findings else 0
+    if hanging[None] and not patterns and not states:
+        messages.warning(
+            f"a transaction whose producer has no transactional id here hangs in {', '.join(hanging[None])}"
+        )
+    found = any(row["hanging_partitions"] for row in chosen) or log_dir.coordinator.findings
+    return max(judges.could_not, FINDINGS if found else 0)
 
 
-def _rows(log_dir: LogDir, now: int | None) -> list[Row]:
-    from txnkafka.env import SystemClock
+def _check(log_dir: LogDir) -> None:
     from txnkafka.errors import UnknownTopicOrPartitionError
-    from txnkafka.logdir.clock import DirectoryClock
 
-    coordinator = log_dir.coordinator
-    if not coordinator.partitions:
+    if not log_dir.coordinator.partitions:
         raise UnknownTopicOrPartitionError(
             f"no partition of __transaction_state in {', '.join(log_dir.paths)}: the transactional ids are "
             "in the log directories that contain them"
         )
-    now_ms = DirectoryClock(log_dir, SystemClock().now_ms(), now).at().now_ms
-    return [
-        _row(state, coordinator.located[name], now_ms)
-        for name, state in sorted(coordinator.transactions.items())
-    ]
 
 
-def _row(state: TransactionMetadata, partition: int, now_ms: int) -> Row:
+def _hanging(judges: Judges) -> defaultdict[str | None, list[str]]:
+    """Return the partitions in which transactions hang, by transactional id (None: it is not known)."""
+    found: defaultdict[str | None, list[str]] = defaultdict(list)
+    for report, _ in judges.judged(lambda view, report: None, only_stuck=False):
+        for each in report.open_transactions:
+            if each.verdict.is_hanging:
+                found[each.transactional_id].append(f"{report.topic}-{report.partition}")
+    return found
+
+
+def _row(state: TransactionMetadata, partition: int, now_ms: int, hanging: list[str]) -> Row:
     start = state.start_timestamp if state.start_timestamp >= 0 else None
     is_open = start is not None and state.state.label in OPEN
     return {
@@ -142,6 +153,7 @@ def _row(state: TransactionMetadata, partition: int, now_ms: int) -> Row:
         "transaction_duration_ms": max(now_ms - (start or 0), 0) if is_open else None,
         "topic_partitions": sorted(map(str, state.topic_partitions)),
         "last_update_time_ms": state.last_update_timestamp,
+        "hanging_partitions": hanging,
     }
 
 
@@ -151,15 +163,26 @@ def _is_chosen(row: Row, patterns: tuple[str, ...], states: tuple[str, ...]) -> 
 
 
 def _write(rows: list[Row], *, wide: bool) -> None:
+    hanging = [row["hanging_partitions"] for row in rows if row["hanging_partitions"]]
     if wide:
-        shown = [{**row, "topic_partitions": " ".join(row["topic_partitions"]) or None} for row in rows]
+        shown = [{**row, **{name: " ".join(row[name]) or None for name in LISTS}} for row in rows]
         write_table(list(WIDE), [[row[name] for name in WIDE.values()] for row in shown], Layout(NAMES))
     else:
         cells = [[*(row[name] for name in COLUMNS.values()), *_open_for(row)] for row in rows]
-        write_table([*COLUMNS, *OPEN_COLUMNS], cells, Layout(NAMES, DROPPABLE))
+        names = [*COLUMNS, *OPEN_COLUMNS]
+        if hanging:
+            names.append("HangsIn")
+            for row, line in zip(rows, cells, strict=True):
+                line.append(" ".join(row["hanging_partitions"]) or None)
+        write_table(names, cells, Layout(NAMES, DROPPABLE))
     states = Counter(row["transaction_state"] for row in rows)
     counts = ", ".join(f"{states[state]:,} {state}" for state in STATES if states[state])
     write_paragraph(f"{counted(len(rows), 'transactional id')}{': ' if counts else ''}{counts}")
+    if hanging:
+        ids, has = counted(len(rows), "transactional id"), "has" if len(hanging) == 1 else "have"
+        partitions = counted(len({*chain.from_iterable(hanging)}), "partition")
+        text = f"{len(hanging):,} of {ids} {has} a hanging transaction, in {partitions}"
+        write_paragraph(f"{text}; 'txnkafka lso' shows what to do", "hanging")
 
 
 def _open_for(row: Row) -> tuple[object, ...]:

@@ -18,6 +18,7 @@ __all__ = ["AnyPath", "is_remote", "list_of_paths", "open_file_system", "without
 
 AnyPath = str | os.PathLike[str]
 _PASSWORD = re.compile(r"(?<=://)([^/?#:@]*):([^/?#]*)@")
+_BROKER = re.compile(r"kafka:.*|[\w.-]+:\d{1,5}(?:,[\w.-]+:\d{1,5})*|\[[\da-f:]+\]:\d{1,5}", re.IGNORECASE)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z\d+.-]+):(?:(//[^/]*)(?=/|$)|(?=/))")
 
 
@@ -49,6 +50,8 @@ def open_file_system(
     given = list(paths)
     if not given or not all(given):
         raise LogDirError("a path is empty" if given else "no path was given")
+    for path in given:
+        _refuse_broker(path)
     remote = [address for address in given if is_remote(address)]
     if not remote:
         if storage_options:
@@ -64,6 +67,15 @@ def open_file_system(
         shown = ", ".join(map(without_password, given))
         raise LogDirError(f"{shown} are on several file systems; read them one at a time")
     return file_system, list(map(without_password, addresses))
+
+
+def _refuse_broker(path: str) -> None:
+    """Raise LogDirError for the address of a broker, unless a file has that name."""
+    if _BROKER.fullmatch(path) and not os.path.lexists(path):
+        raise LogDirError(
+            f"{without_password(path)} is the address of a broker: files are read here, and no broker is "
+            "asked; use kcat or kafka-console-consumer.sh, or name the broker's log directory"
+        )
 
 
 def without_password(address: str) -> str:

@@ -73,7 +73,8 @@ def sync_new_directories(files: DataFiles, parent: str, paths: Iterable[str]) ->
 
 
 def make_directories(files: DataFiles, path: str) -> None:
-    """Create a directory and its parents durably; it may exist already. Raises OSError."""
+    """Create a directory and its parents durably; it may exist already. Raises OSError that names the
+    directory which cannot be created."""
     if files.is_directory(path):
         return
     parent = files.split(path)[0]
@@ -83,6 +84,8 @@ def make_directories(files: DataFiles, path: str) -> None:
     except FileExistsError:
         if not files.is_directory(path):  # else another process has created it meanwhile
             raise
+    except OSError as error:
+        raise OSError(error.errno, f"cannot create the directory: {error.strerror}", path) from error
     files.sync_directory(parent)
 
 

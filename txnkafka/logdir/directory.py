@@ -51,7 +51,7 @@ CHECKPOINTS = (
     LOG_START_OFFSET_CHECKPOINT,
     RECOVERY_POINT_CHECKPOINT,
 )
-MOST_NAMED = 3
+MOST_NAMED, MOST_SEARCHED = 3, 100
 T = TypeVar("T")
 
 
@@ -226,7 +226,28 @@ class LogDir(Tables):
                 text = f"another spelling of {parsed.topic_partition}, which exists too"
                 self._note("foreign-directory", "warning", full, text, "move it away: it is not read")
         if not directory.is_log_directory and not self._any_holds_log(path, named):
-            raise LogDirError(f"{path} is no Kafka log directory: {_nothing_of_kafka(list(named))}")
+            why = self._log_directory_below(path, entries) or _nothing_of_kafka(list(named))
+            raise LogDirError(f"{path} is no Kafka log directory: {why}")
+
+    def _log_directory_below(self, path: str, entries: Iterable[DirectoryEntry]) -> str:
+        """Return a hint to the first directories in ``path`` that look like log directories; empty where none
+        does."""
+        directories = sorted(entry.name for entry in entries if entry.is_directory)
+        found = [
+            name for name in directories[:MOST_SEARCHED]
+            if self._looks_like_log_directory(self.file_system.join(path, name))
+        ]  # fmt: skip
+        if not found:
+            return ""
+        names = ", ".join(f"'{name}'" for name in found[:MOST_NAMED])
+        return f"{names} below it looks like one" if len(found) == 1 else f"{names} below it look like some"
+
+    def _looks_like_log_directory(self, path: str) -> bool:
+        try:
+            names = [entry.name for entry in self.file_system.list(path) if entry.may_be_directory]
+        except OSError:
+            return False
+        return self._any_holds_log(path, filter(parse_partition_directory, names))
 
     def _named(self, path: str, entries: Iterable[DirectoryEntry]) -> dict[str, PartitionDirectory]:
         """Return the directories that have the name of a partition, Kafka's own spelling first. An entry that

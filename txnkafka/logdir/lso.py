@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka.logdir.header_pass import segment_containing
+from txnkafka.logdir.lost import Lost, lost_in
 from txnkafka.logdir.repair_advice import RepairAdvice, repair_advice
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
@@ -82,7 +83,8 @@ class Waiting(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LsoReport:
     """The report on one partition. ``open_transactions`` begins with the oldest one, which determines the
-    last stable offset."""
+    last stable offset. ``lost`` is None where the log was not searched
+    for what is missing."""
 
     topic: str
     partition: int
@@ -95,6 +97,7 @@ class LsoReport:
     open_transactions: tuple[JudgedTransaction, ...]
     waiting: Waiting
     judged: Circumstances
+    lost: Lost | None
 
     @property
     def is_stuck(self) -> bool:
@@ -127,14 +130,23 @@ class LsoReport:
             "waiting_records": self.waiting.records,
             "waiting_bytes": self.waiting.bytes,
             "waiting_segments": list(self.waiting.segments),
+            "missing_offsets": None if self.lost is None else [list(each) for each in self.lost.missing],
+            "undecided_records": None if self.lost is None else self.lost.records,
             "judged_at": self.judged.now_ms if self.open_transactions else None,
             "open_transactions": [transaction.as_dict() for transaction in self.open_transactions],
         }
 
 
-def lso_report(view: PartitionView, coordinator: CoordinatorView, circumstances: Circumstances) -> LsoReport:
+def lso_report(
+    view: PartitionView,
+    coordinator: CoordinatorView,
+    circumstances: Circumstances,
+    *,
+    with_lost: bool = False,
+) -> LsoReport:
     """Explain the last stable offset of a partition. ``settled`` and ``cut_short`` of the
-    circumstances are taken from the view."""
+    circumstances are taken from the view. ``with_lost``: where a transaction is open, search all batch
+    headers for missing offsets; otherwise those after the newest producer snapshot suffice."""
     circumstances = circumstances._replace(
         settled=view.source.clean_shutdown and view.source.repair is not False,
         cut_short=any(finding.severity == "error" for finding in view.tail_findings),
@@ -158,6 +170,7 @@ def lso_report(view: PartitionView, coordinator: CoordinatorView, circumstances:
         open_transactions=open_transactions,
         waiting=waiting_behind(view, boundary),
         judged=circumstances,
+        lost=lost_in(view) if with_lost and open_transactions else None,
     )
 
 

@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 
 from txnkafka.model import TopicPartition
 
-__all__ = ["topic_matches", "what_there_is", "without_internal"]
+__all__ = ["internal_last", "is_internal", "topic_matches", "what_there_is", "without_internal"]
 
 LISTED = 10
 LISTS = {"groups": "groups", "transactional ids": "txns"}  # the command that lists all of a kind, else ls
@@ -20,13 +20,23 @@ def topic_matches(topic: str, pattern: str) -> bool:
     that begins with __ too."""
     if topic == pattern:
         return True
-    return fnmatchcase(topic, pattern) and topic.startswith(INTERNAL) == pattern.startswith(INTERNAL)
+    return fnmatchcase(topic, pattern) and is_internal(topic) == is_internal(pattern)
+
+
+def is_internal(topic: str) -> bool:
+    """Whether a topic is one of Kafka's own, as ``__consumer_offsets`` is."""
+    return topic.startswith(INTERNAL)
+
+
+def internal_last(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
+    """Sort partitions: the user's topics first, then Kafka's own."""
+    return sorted(partitions, key=lambda each: (is_internal(each.topic), each))
 
 
 def without_internal(partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
     """Leave out Kafka's own topics, unless there are no others."""
     there = list(partitions)
-    return [each for each in there if not each.topic.startswith(INTERNAL)] or there
+    return [each for each in there if not is_internal(each.topic)] or there
 
 
 def what_there_is(kind: str, names: Sequence[str], wanted: str) -> str:
@@ -40,4 +50,4 @@ def what_there_is(kind: str, names: Sequence[str], wanted: str) -> str:
         return f"there are no {kind}"
     command = f"'txnkafka {LISTS.get(kind, 'ls')}'"
     more = f" and {len(names) - LISTED:,} more, which {command} lists" if len(names) > LISTED else ""
-    return f"there are the {kind} {', '.join(names[:LISTED])}{more}"
+    return f"{kind} here: {', '.join(names[:LISTED])}{more}"

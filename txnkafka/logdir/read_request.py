@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from txnkafka.model import IsolationLevel, check_integers
+from txnkafka.model import IsolationLevel, check_integers, check_milliseconds
 from txnkafka.record.predicate import ANY, And, Comparison, Or, Predicate
 from txnkafka.record.predicate_text import parse_predicate
 from txnkafka.shown import nearest
@@ -50,7 +50,8 @@ class ReadRequest:
     error, the batch is left out.
 
     Raises ValueError for an unknown isolation level or word, a predicate that cannot be parsed, a negative
-    end and a bound that is given twice, TypeError for an offset or time that is no int.
+    end, a time that looks like seconds and a bound that is given twice, TypeError for an offset or time that
+    is no int.
     """
 
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
@@ -69,6 +70,7 @@ class ReadRequest:
             start_time=self.start_time,
             end_time=self.end_time,
         )
+        check_milliseconds(start_time=self.start_time, end_time=self.end_time)
         check_end_offset(self.end_offset)
         object.__setattr__(self, "isolation_level", IsolationLevel.of(self.isolation_level))
         object.__setattr__(self, "where", _predicate(self.where))

@@ -142,9 +142,10 @@ class Stats:
         self._groups: dict[tuple[Any, ...], Figures] = defaultdict(Figures)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each topic, partition or producer: its name, then the fields of ``Figures``."""
+        """Yield a row for each producer, sorted, or for each topic or partition, in the order of ``add``: its
+        name, then the fields of ``Figures``."""
         names = {"topic": ("topic",), "partition": ("topic", "partition"), "producer": ("producer_id",)}
-        for key in sorted(self._groups):
+        for key in sorted(self._groups) if self._by == "producer" else self._groups:
             yield dict(zip(names[self._by], key, strict=True)) | self._groups[key].as_dict()
 
     def add(self, view: PartitionView) -> list[Finding]:

@@ -24,8 +24,19 @@ def configure(builder: SparkSession.Builder) -> SparkSession.Builder:
 
 
 def register(spark: SparkSession) -> None:
-    """Register ``format("txnkafka")`` and the SQL functions in a session, and let Spark push filters down to
-    Python sources (Spark 4.1)."""
-    spark.dataSource.register(TxnKafkaDataSource)
+    """Register ``format("txnkafka")``, unless Spark has found it, and the SQL functions in a session, and let
+    Spark push filters down to Python sources (Spark 4.1)."""
+    if not _is_registered(spark):
+        spark.dataSource.register(TxnKafkaDataSource)
     register_functions(spark)
     spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+
+
+def _is_registered(spark: SparkSession) -> bool:
+    """Return whether the session has the data source: Spark finds it in an installed package, and warns when
+    another one replaces it. A session of Spark Connect cannot be asked."""
+    session = getattr(spark, "_jsparkSession", None)
+    if session is None:
+        return False
+    manager = session.sessionState().dataSourceManager()
+    return bool(manager.dataSourceExists(TxnKafkaDataSource.name()))

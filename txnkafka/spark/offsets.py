@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from txnkafka.model import TopicPartition
+from txnkafka.model import TopicPartition, check_milliseconds
 
 __all__ = ["EARLIEST", "LATEST", "Offsets", "parse_assignment", "parse_offsets", "parse_timestamps"]
 
@@ -90,6 +90,7 @@ def _topic_partition(topic: str, partition: object) -> TopicPartition:
 def _timestamp(topic_partition: TopicPartition, timestamp: object) -> int:
     if isinstance(timestamp, bool) or not isinstance(timestamp, int) or timestamp < 0:
         raise ValueError(f"{timestamp!r} for {topic_partition} is no time in milliseconds")
+    check_milliseconds(**{f"the timestamp of {topic_partition}": timestamp})
     return timestamp
 
 

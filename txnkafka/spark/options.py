@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, Unpack
 
 from txnkafka.logdir.read_request import ReadRequest
-from txnkafka.model import IsolationLevel, TopicPartition
+from txnkafka.model import IsolationLevel, TopicPartition, check_milliseconds
 from txnkafka.record.predicate import Predicate
 from txnkafka.record.predicate_text import parse_predicate
 from txnkafka.shown import nearest
@@ -167,6 +167,8 @@ def _convert_bound(bound: str, found: dict[str, Any]) -> None:
         found.setdefault(timestamp, timestamps)
     elif isinstance(found.get(timestamp, 0), bool) or not isinstance(found.get(timestamp, 0), int):
         raise ValueError(f"a {bound} timestamp is a whole number of milliseconds, not {found[timestamp]!r}")
+    else:
+        check_milliseconds(**{f"{bound}Timestamp": found.get(timestamp)})
 
 
 def _check_pattern(pattern: str) -> None:

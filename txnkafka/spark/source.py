@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TxnKafkaDataSource"]
 
-READ_ONLY = "txnkafka does not write from Spark yet; a program writes with txnkafka.log (docs/writing.md)"
-BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, not spark.readStream"
+READ_ONLY = "txnkafka does not write from Spark yet; docs/pipelines.md has the ways to write"
+BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, or docs/pipelines.md to stream"
 
 
 class TxnKafkaDataSource(DataSource):

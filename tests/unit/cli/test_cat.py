@@ -120,10 +120,13 @@ def test_one_offset_above_the_high_watermark(run: Run, log_dir: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--start-offset 1 --start-time 1", "--start-offset and --start-time exclude each other"),
-        ("--end-offset 1 --end-time 1", "--end-offset and --end-time exclude each other"),
+        ("--start-offset 1 --start-time 2026-01-31", "--start-offset and --start-time exclude each other"),
+        ("--end-offset 1 --end-time now", "--end-offset and --end-time exclude each other"),
         ("--partition 0", "--partition needs --topic"),
-        ("--start-time soon", "'soon' is neither epoch milliseconds nor ISO 8601 (2026-01-31T12:00:00Z)"),
+        ("--start-time soon", "'soon' is no time; a time is epoch milliseconds, ISO 8601"),
+        ("--start-time 1795425041", "1795425041: these look like seconds; a time is epoch milliseconds"),
+        ("--end-time 99999999999", "99999999999: these look like seconds"),
+        ("--end-time -1", "-1: these look like seconds"),
         ("--isolation-level none", "'none' is not one of 'read_committed', 'read_uncommitted'"),
     ],
 )
@@ -138,7 +141,7 @@ def test_unknown_names_say_what_there_is(run: Run, log_dir: Path) -> None:
         2, "", f"txnkafka: error: no topic order in {log_dir}; did you mean orders?\n"
     )  # fmt: skip
     assert run("cat", log_dir, "--topic", "orders", "--partition", 7) == (
-        2, "", f"txnkafka: error: no partition 7 of orders in {log_dir}; there are the partitions 0, 1\n"
+        2, "", f"txnkafka: error: no partition 7 of orders in {log_dir}; partitions here: 0, 1\n"
     )  # fmt: skip
 
 

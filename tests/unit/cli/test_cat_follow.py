@@ -184,7 +184,7 @@ def test_a_topic_that_is_created_again(followed: Callable[..., list[str]], tmp_p
 
 def test_a_start_time_that_has_not_come_yet(followed: Callable[..., list[str]]) -> None:
     steps = appends(batch(2)), appends(batch(4)), nothing
-    assert followed(*steps, options=("--start-time", 1004)) == records(4, 5)
+    assert followed(*steps, options=("--start-time", "1970-01-01T00:00:01.004Z")) == records(4, 5)
 
 
 def test_where_and_max_records(followed: Callable[..., list[str]]) -> None:

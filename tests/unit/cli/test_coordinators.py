@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from tests.models.builder import Batch, PlainRecord
-from tests.models.coordinator_log import transaction_key
+from tests.models.coordinator_log import transaction_key, transaction_value
 from tests.unit.cli.conftest import START, Run, offset
-from tests.unit.logdir.logs import write_log
+from tests.unit.logdir.logs import batch, write_log
 
 
 def rows(run: Run, *arguments: object) -> list[dict[str, Any]]:
@@ -49,10 +49,11 @@ def test_wide_has_the_columns_of_describe(run: Run, cluster: Path) -> None:
     assert head.split() == [
         "TransactionalId", "Coordinator", "ProducerId", "TransactionState", "ProducerEpoch",
         "TransactionTimeoutMs", "CurrentTransactionStartTimeMs", "TransactionDurationMs", "TopicPartitions",
+        "HangsIn",
     ]  # fmt: skip
     assert row.split() == [
         "shop", "__transaction_state-0", "7", "Ongoing", "0", "60000", str(START), "7000",
-        "__consumer_offsets-0", "a-0",
+        "__consumer_offsets-0", "a-0", "-",
     ]  # fmt: skip
 
 
@@ -69,8 +70,35 @@ def test_a_transaction_as_json(run: Run, cluster: Path) -> None:
             "transaction_duration_ms": 9,
             "topic_partitions": ["__consumer_offsets-0", "a-0"],
             "last_update_time_ms": START + 7_000,
+            "hanging_partitions": [],
         }
     ]
+
+
+def test_a_transactional_id_whose_transaction_hangs_in_a_partition(run: Run, tmp_path: Path) -> None:
+    """Its state is CompleteCommit: that of the coordinator alone shows nothing of it."""
+    of = {"producer_epoch": 0, "transactional": True}
+    write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, **of)]})
+    write_log(tmp_path, "a-1", {0: [batch(0, producer_id=7, **of), batch(2, producer_id=9, **of)]})
+    states = {
+        "shop": transaction_value(7, state=4, topics={}, start_ms=START, update_ms=START),
+        # so many that their hashes show that no partition of the coordinator's log is missing
+        **{f"other-{i}": transaction_value(10 + i, update_ms=START) for i in range(12)},
+    }
+    records = [PlainRecord(transaction_key(name), value) for name, value in states.items()]
+    write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=records).encode()]})
+    answer = run("txns", tmp_path, "--now", "now")
+    assert answer.status == 1
+    assert [line.split() for line in answer.lines[12:14]] == [
+        ["other-9", "__transaction_state-0", "19", "Empty", "-", "-", "-", "-"],
+        ["shop", "__transaction_state-0", "7", "CompleteCommit", "-", "-", "-", "a-0", "a-1"],
+    ]
+    summary = "1 of 13 transactional ids has a hanging transaction, in 2 partitions"
+    assert answer.lines[-1] == f"{summary}; 'txnkafka lso' shows what to do"
+    no_owner = "a transaction whose producer has no transactional id here hangs in a-1"
+    assert answer.stderr == f"txnkafka: warning: {no_owner}\n"
+    assert rows(run, "txns", tmp_path, "--now", "now")[-1]["hanging_partitions"] == ["a-0", "a-1"]
+    assert run("txns", tmp_path, "--transactional-id", "other-1").status == 0
 
 
 @pytest.mark.parametrize(
@@ -124,7 +152,7 @@ def test_offsets_and_who_waits(run: Run, cluster: Path) -> None:
     assert answer.lines[6:] == [
         "offsets of 'shop' (producer 7), OPEN_WITHIN_TIMEOUT, are pending; a read_committed consumer that "
         "starts now waits for their end: copier (a-0)",
-        "1 of 3 groups waits at a last stable offset",
+        "2 of 3 groups wait: 1 at a last stable offset, 1 for pending offsets",
     ]
 
 
@@ -184,14 +212,14 @@ def test_chosen_groups(run: Run, cluster: Path, filters: list[str], names: list[
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("groups --group nope", "no group nope in {}; there are the groups billing, copier, late"),
-        ("groups --group billing --group x*", "no group x* in {}; there are the groups"),
+        ("groups --group nope", "no group nope in {}; groups here: billing, copier, late"),
+        ("groups --group billing --group x*", "no group x* in {}; groups here:"),
         ("groups --group biling", "no group biling in {}; did you mean billing?"),
-        ("groups --topic b", "no topic b in {}; there are the topics __consumer_offsets"),
-        ("groups --topic gone --partition 4", "no partition 4 of gone in {}; there are the partitions 3"),
+        ("groups --topic b", "no topic b in {}; topics here: a, gone, __consumer_offsets"),
+        ("groups --topic gone --partition 4", "no partition 4 of gone in {}; partitions here: 3"),
         ("groups --partition 0", "--partition needs --topic"),
-        ("txns --transactional-id nope", "no transactional id nope in {}; there are the transactional ids"),
-        ("txns --transactional-id shop* --transactional-id y*", "no transactional id y* in {}; there are"),
+        ("txns --transactional-id nope", "no transactional id nope in {}; transactional ids here:"),
+        ("txns --transactional-id shop* --transactional-id y*", "no transactional id y* in {}; trans"),
         ("txns --transactional-id shop-3", "no transactional id shop-3 in {}; did you mean shop-2 or shop?"),
     ],
 )

@@ -122,7 +122,7 @@ def test_a_directory_with_other_things_is_refused(run: Run, log_dir: Path, tmp_p
         ("--to parquet --partition-by date,date", "each may be there once"),
         ("--to iceberg --columns key", "name it too"),
         ("--to iceberg --table records", "table must be like kafka.records"),
-        ("--to parquet --start-offset 1 --start-time 1", "exclude each other"),
+        ("--to parquet --start-offset 1 --start-time now", "exclude each other"),
     ],
 )
 def test_invalid_arguments(run: Run, log_dir: Path, tmp_path: Path, options: str, message: str) -> None:

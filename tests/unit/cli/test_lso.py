@@ -53,8 +53,8 @@ def test_a_coordinators_partition_that_cannot_be_listed_leaves_the_others_alone(
     monkeypatch.setattr(LocalFileSystem, "list", refuse)
     result = run(command, tmp_path, "--format", "jsonl")
     rows = [json.loads(line) for line in result.lines]
-    assert [(row["topic"], row["partition"]) for row in rows] == [("__transaction_state", 0), ("a", 0)]
-    assert rows[1]["verdict"] == "UNKNOWN_NO_COORDINATOR_DATA"
+    assert [(row["topic"], row["partition"]) for row in rows] == [("a", 0), ("__transaction_state", 0)]
+    assert rows[0]["verdict"] == "UNKNOWN_NO_COORDINATOR_DATA"
     assert result.status == 2
     assert result.stderr.count("__transaction_state-1: Permission denied") == 2  # once as a partition
 
@@ -72,9 +72,9 @@ def test_damage_in_the_coordinators_log_is_reported(tmp_path: Path, run: Run) ->
 def test_a_wrong_choice_says_what_there_is(log_dir: Path, run: Run) -> None:
     for arguments, text in (
         (["--partition", 0], "--partition needs --topic"),
-        (["--topic", "x"], "there are the topics orders"),
-        (["--topic", "orders", "--partition", 5], "there are the partitions 0, 1"),
-        (["--now", "soon"], "neither epoch milliseconds nor ISO 8601"),
+        (["--topic", "x"], "topics here: orders"),
+        (["--topic", "orders", "--partition", 5], "partitions here: 0, 1"),
+        (["--now", "soon"], "is no time; a time is epoch milliseconds, ISO 8601"),
     ):
         result = run("lso", log_dir, *arguments)
         assert (result.status, result.stdout) == (2, "")
@@ -107,12 +107,45 @@ def test_the_clock_is_milliseconds_or_iso(tmp_path: Path, run: Run) -> None:
         assert json.loads(result.stdout)[0]["verdict"] == verdict
 
 
+def test_stuck_also_counts_what_is_within_its_timeout(tmp_path: Path, run: Run) -> None:
+    """Nothing is stuck at the time of a copy: only the last line shows that records wait, and the moment."""
+    open_for(tmp_path, TIMEOUT)
+    within = "1 has open transactions within its timeout (2 records wait), judged at 2023-11-14T22:14Z"
+    answer = run("lso", tmp_path, "--stuck")
+    assert (answer.status, answer.stderr, len(answer.lines)) == (0, "", 1)
+    counts = "0 of 2 partitions (1 of Kafka's own topics) are stuck"
+    assert answer.lines[0].startswith(f"{counts}; {within}, ")
+    assert answer.lines[0].endswith(" before this machine's clock: --now now")
+    chosen = run("lso", tmp_path, "--stuck", "--now", START + TIMEOUT)
+    assert chosen.lines == [f"{counts}; {within}, as --now says"]
+    late = run("lso", tmp_path, "--stuck", "--now", "now")
+    assert (late.status, late.lines[-1]) == (1, "1 of 2 partitions (1 of Kafka's own topics) is stuck")
+    assert run("lso", tmp_path, "--stuck", "--topic", "__*").lines == ["0 of 1 partition is stuck"]
+    document = run("lso", tmp_path, "--stuck", "--format", "json")
+    assert (document.stdout, document.status) == ("[]\n", 0)
+    assert document.stderr.startswith(f"txnkafka: note: {counts}; {within}, ")
+
+
+def test_missing_offsets_and_undecided_records_are_named(tmp_path: Path, run: Run) -> None:
+    of = {"producer_epoch": 0, "transactional": True}
+    lost = [batch(0), batch(2, 3, producer_id=7, **of)]
+    write_log(tmp_path, "a-0", {0: lost, 9: [batch(9, producer_id=7, **of), batch(11, producer_id=8, **of)]})
+    lines = run("lso", tmp_path).lines
+    assert next(line for line in lines if "whole" in line) == (
+        "  The log is not whole: offsets 5 to 8 are missing or damaged; 3 records of 1 transaction are "
+        "undecided without an end marker, and held back from read_committed. 'txnkafka verify' names the "
+        "files."
+    )
+    row = json.loads(run("lso", tmp_path, "--format", "jsonl").stdout)
+    assert (row["missing_offsets"], row["undecided_records"]) == ([[5, 8]], 3)
+
+
 def test_how_old_a_hanging_transaction_must_be(tmp_path: Path, run: Run) -> None:
     write_log(tmp_path, "a-0", {0: [batch(0, 1, producer_id=7, producer_epoch=0, transactional=True)]})
     record = PlainRecord(transaction_key("shop"), transaction_value(7))
     write_log(tmp_path, "__transaction_state-0", {0: [Batch(records=[record]).encode()]})
     for minutes, status in ((2, 0), (1, 1)):  # the timestamp of the record is 1000
-        arguments = ["--now", 1000 + 2 * 60_000, "--max-transaction-timeout", minutes]
+        arguments = ["--now", "1970-01-01T00:02:01Z", "--max-transaction-timeout", minutes]
         assert run("lso", tmp_path, *arguments).status == status
 
 

@@ -13,6 +13,7 @@ import pytest
 
 import txnkafka
 from tests.unit.cli.conftest import FIRST_SEGMENT, Run
+from tests.unit.logdir.logs import batch, write_log
 from txnkafka.cli import cat
 from txnkafka.cli.main import COMMANDS, cli
 
@@ -44,13 +45,51 @@ def test_every_option_of_a_command_is_explained(name: str) -> None:
 def test_an_unknown_command_is_a_usage_error(run: Run) -> None:
     answer = run("list")
     assert answer.status == 2
-    assert "No such command 'list'" in answer.stderr
+    assert "No such command 'list': did you mean ls?" in answer.stderr
 
 
 def test_a_missing_argument_is_a_usage_error(run: Run) -> None:
-    answer = run("cat")
+    answer = run("dump")
     assert (answer.status, answer.stdout) == (2, "")
-    assert "Missing argument 'LOGDIR...'" in answer.stderr
+    assert "Missing argument 'FILE...'" in answer.stderr
+
+
+def test_without_a_path_the_current_directory_is_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    why = "it contains neither partition directories (topic-0) nor segments (*.log)"
+    error = f"txnkafka: error: {tmp_path} is no Kafka log directory: {why}\n"
+    assert run("ls") == (2, "", error)
+    write_log(tmp_path, "a-0", {0: [batch(0)]})
+    assert [line.split()[0] for line in run("ls").lines] == ["topic", "a"]
+
+
+def test_a_log_directory_one_level_below_is_named(run: Run, tmp_path: Path) -> None:
+    write_log(tmp_path / "logs", "a-0", {0: [batch(0)]})
+    (tmp_path / "config").mkdir()
+    error = f"txnkafka: error: {tmp_path} is no Kafka log directory: 'logs' below it looks like one\n"
+    assert run("lso", tmp_path) == (2, "", error)
+    write_log(tmp_path / "more", "a-1", {0: [batch(0)]})
+    assert "'logs', 'more' below it look like some" in run("lso", tmp_path).stderr
+
+
+@pytest.mark.parametrize(
+    "address", ["localhost:9092", "b-1:9092,b-2:9092", "[::1]:9092", "kafka://broker:9092"]
+)
+def test_a_broker_is_not_asked(run: Run, address: str) -> None:
+    answer = run("cat", address)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert f"{address} is the address of a broker: files are read here" in answer.stderr
+    assert "use kcat or kafka-console-consumer.sh" in answer.stderr
+
+
+def test_a_directory_named_like_an_address_is_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_log(tmp_path / "backup:2024", "a-0", {0: [batch(0)]})
+    monkeypatch.chdir(tmp_path)
+    assert run("ls", "backup:2024").status == 0
 
 
 def test_a_path_that_does_not_exist(run: Run, tmp_path: Path) -> None:

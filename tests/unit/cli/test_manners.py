@@ -207,9 +207,9 @@ def test_the_status_does_not_depend_on_where_messages_go(log_dir: Path, messages
 
 
 def test_usage_errors_look_like_all_others(run: Run) -> None:
-    answer = run("ls")
+    answer = run("dump")
     assert (answer.status, answer.stdout) == (2, "")
     assert answer.stderr == (
-        "txnkafka: error: Missing argument 'LOGDIR...'.\n"
-        "txnkafka: note: 'txnkafka ls --help' explains its arguments and options\n"
+        "txnkafka: error: Missing argument 'FILE...'.\n"
+        "txnkafka: note: 'txnkafka dump --help' explains its arguments and options\n"
     )

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import time
 
+import click
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,7 +67,16 @@ def test_times_in_utc(timestamp: int | None, text: str) -> None:
 @given(st.integers(0, 253_402_300_799_999))
 def test_a_printed_time_can_be_typed(timestamp: int) -> None:
     assert Timestamp().convert(iso_time(timestamp), None, None) == timestamp
-    assert Timestamp().convert(str(timestamp), None, None) == timestamp
+    if timestamp >= 10**11:
+        assert Timestamp().convert(str(timestamp), None, None) == timestamp
+    else:
+        with pytest.raises(click.BadParameter, match="these look like seconds"):
+            Timestamp().convert(str(timestamp), None, None)
+
+
+def test_now_is_the_machines_time() -> None:
+    before = time.time_ns() // 1_000_000
+    assert before <= Timestamp().convert("now", None, None) <= time.time_ns() // 1_000_000
 
 
 def test_a_time_without_zone_is_utc() -> None:

@@ -12,7 +12,7 @@ from tests.unit.cli.terminals import as_terminal
 from tests.unit.cli.test_lso import START, TIMEOUT, open_for
 from tests.unit.logdir.logs import batch, marker, write_log
 
-SYMBOLS = "\N{BLACK SQUARE}", "\N{MULTIPLICATION SIGN}", "\N{WHITE CIRCLE}", "\N{MIDDLE DOT}"
+SYMBOLS = "\N{BLACK SQUARE}", "\N{MULTIPLICATION SIGN}", "\N{WHITE CIRCLE}", "\N{MEDIUM SHADE}"
 COMMITTED, ABORTED, OPEN, HELD_BACK = SYMBOLS
 
 
@@ -28,7 +28,7 @@ def test_a_strip_with_the_last_stable_offset_under_it(run: Run, log_dir: Path) -
         "   ^ LSO 1",
     ]
     assert answer.lines[7] == (
-        f"  A cell shows the first of these that is in it: {OPEN} open, {ABORTED} aborted, "
+        f"  A cell shows the worst state in it, in this order: {OPEN} open, {ABORTED} aborted, "
         f"{COMMITTED} committed or not transactional, | marker."
     )
     assert answer.lines[-1] == "1 of 2 partitions is stuck"
@@ -103,8 +103,9 @@ def test_lso_draws_a_stuck_partition_from_a_bit_before_it(tmp_path: Path, run: R
     ]
     write_log(tmp_path, "a-0", {0: log})
     lines = run("lso", tmp_path, "--topic", "a").lines
-    assert lines[2:4] == [f"  {COMMITTED * 19}{OPEN * 2}{HELD_BACK * 3}|", f"{'LSO 300 ^':>22}"]
-    assert lines[4].startswith("  A cell shows the first of these")
+    extent = "  The end of the log, offsets 281 to 305, an offset a cell; offsets 0 to 280 are left out here:"
+    assert lines[2:5] == [extent, f"  {COMMITTED * 19}{OPEN * 2}{HELD_BACK * 3}|", f"{'LSO 300 ^':>22}"]
+    assert lines[5].startswith("  A cell shows the worst state")
     answer = run("lso", tmp_path, "--topic", "a", "--now", START)
     assert answer.lines[0] == "a-0  OPEN_WITHIN_TIMEOUT"
     assert OPEN * 2 not in answer.stdout, "not stuck, not drawn"

@@ -134,9 +134,9 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
 def test_unknown_partitions_and_offsets_say_what_there_is(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", LOG)
     log_dir = LogDir(str(tmp_path))
-    with pytest.raises(UnknownTopicOrPartitionError, match=r"no t-7 in .*there are the partitions 0"):
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"no t-7 in .*partitions here: 0"):
         log_dir.partition("t", 7)
-    with pytest.raises(UnknownTopicOrPartitionError, match=r"no x-0 in .*there are the topics t"):
+    with pytest.raises(UnknownTopicOrPartitionError, match=r"no x-0 in .*topics here: t"):
         log_dir.partition("x", 0)
     with pytest.raises(OffsetOutOfRangeError, match="offset 5 of t-0 is not in the log, which has 0 to 4"):
         list(log_dir.partition("t", 0).records(start_offset=5))

@@ -301,6 +301,8 @@ def test_json_has_the_promised_fields(tmp_path: Path) -> None:
         "waiting_records": 7,
         "waiting_bytes": 300,
         "waiting_segments": [f"{0:020}.log", f"{7:020}.log"],
+        "missing_offsets": None,
+        "undecided_records": None,
         "judged_at": NOW,
         "open_transactions": [
             {

@@ -32,6 +32,8 @@ SEGMENTS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1), batch(6, 2)]}
         ({"end_time": "now"}, TypeError, "end_time must be an int, not 'now'; it is milliseconds since 1970"),
         ({"end_offset": -1}, ValueError, "end_offset must be at least 0, not -1: only a start counts from"),
         ({"start_offset": 1, "start_time": 1}, ValueError, "start_offset and start_time exclude each other"),
+        ({"start_time": 1_795_425_041}, ValueError, "start_time is in milliseconds .* looks like seconds"),
+        ({"end_time": 10**9}, ValueError, "end_time is in milliseconds .* looks like seconds"),
         ({"end_offset": 0, "end_time": 0}, ValueError, "end_offset and end_time exclude each other"),
     ],
 )

@@ -102,6 +102,11 @@ def test_paths_may_be_one_or_a_json_list() -> None:
         ({"endingOffsets": '{"a": {"0": -2}}'}, "end at the earliest offset (-2) has nothing to read"),
         ({"endingOffsets": '{"a": {"0": -3}}'}, "-3 is no offset"),
         ({"endingOffsets": '{"a": {"0": 1.5}}'}, "1.5 is no offset"),
+        ({"startingTimestamp": "1795425041"}, "startingTimestamp is in milliseconds since the epoch"),
+        (
+            {"endingOffsetsByTimestamp": '{"a": {"0": 1795425041}}'},
+            "the timestamp of a-0 is in milliseconds since the epoch",
+        ),
         ({"startingOffsetsByTimestamp": "yesterday"}, "starting offsets by timestamp must be like"),
         ({"endingOffsetsByTimestamp": "{}"}, "ending offsets by timestamp name no partition"),
         ({"startingOffsetsByTimestamp": '{"a": {"0": -1}}'}, "-1 for a-0 is no time in milliseconds"),

@@ -59,7 +59,7 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
 @pytest.mark.parametrize(
     ("keywords", "message"),
     [
-        ({"topic": ["orders", "nothing"]}, r"no topic nothing in .*; there are the topics __consumer"),
+        ({"topic": ["orders", "nothing"]}, r"no topic nothing in .*; topics here: __consumer"),
         ({"topic": "order"}, r"no topic order in .*; did you mean orders\?"),
         ({"topic": "ord*"}, r"no topic ord\* .* payments; topic_pattern .subscribePattern. takes"),
         ({"topic_pattern": "^order$"}, "no topic that matches '.order.' in "),
