@@ -87,8 +87,7 @@ class Transactions:
         )
         self._blocks.producer_ids.request()
         self._load(now_ms)
-        if not broker.data.was_clean:
-            settle(broker, self, now_ms)
+        settle(broker, self, now_ms)
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__transaction_state`` that are not loaded: the log of a loaded one may end

@@ -4,7 +4,9 @@ the coordinator's record of them could not become durable.
 Data and the coordinator's record of it share a flush, and a power cut may leave the data alone; it would hold
 the last stable offset for ever. Such a transaction joins the transaction of its producer, as its first batch
 would have done. If it may not, it is aborted. The marker has the next epoch, so that a retry of the batch is
-refused instead of being taken for a duplicate of what is aborted. While a partition of the coordinator cannot
+refused instead of being taken for a duplicate of what is aborted. A transaction that its coordinator may have
+completed gets the marker of that decision or stays open (``decided_transactions.py``), also after a clean
+stop. While a partition of the coordinator cannot
 be read, a transaction without an owner stays as it is: the partition may have decided to commit it.
 
 Until that is durable the recovery points on the disk stay as they were: after a second crash they say again
@@ -17,8 +19,10 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from txnkafka.broker.decided_transactions import decisions, end_decided
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator.decided import OpenTransaction
 from txnkafka.coordinator.open_transactions import is_left_over, is_next_of, will_end
 from txnkafka.coordinator.txn_events import AddPartitions, Answer
 from txnkafka.error_codes import ErrorCode
@@ -38,9 +42,15 @@ LARGEST_EPOCH: Final = 32767
 
 
 def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
-    """Let the unknown transactions of all logs join the transaction of their producer, or abort them. Then
-    the recovery points of the logs may be written."""
+    """End the transactions of all logs that their coordinator has completed. After an unclean stop, let the
+    unknown ones join the transaction of their producer, or abort them; then the recovery points of the logs
+    may be written."""
+    decided = decisions(broker, transactions.coordinator)
+    if broker.data.was_clean:
+        end_decided(broker, transactions, decided, lambda error: None)
+        return
     settling = _Settling(broker)
+    settling.left += end_decided(broker, transactions, decided, settling.done)
     topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
     is_complete = topic is None or topic.partitions.keys() <= transactions.coordinator.partitions.keys()
     owners = {
@@ -55,6 +65,8 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
             continue
         recovered_from = broker.data.recovered_from.get(partition, 0)
         for entry in log.producers.open_transactions():
+            if OpenTransaction(partition, entry.producer_id, entry.producer_epoch) in decided:
+                continue
             owner = owners.get(entry.producer_id)
             if owner is not None and will_end(owner, partition, entry):
                 continue
