@@ -26,6 +26,7 @@ COLOURS = {
     "HW_BEHIND": "cyan",
     "OPEN_OVERDUE": "red",
     "MARKER_PENDING": "red",
+    "COMPLETED_WITHOUT_MARKER": "red",
     "UNKNOWN_LOG_CUT_SHORT": "yellow",
     "UNKNOWN_NO_COORDINATOR_DATA": "yellow",
     "HANGING_NO_TRANSACTIONAL_ID": "red",

@@ -17,7 +17,7 @@ from txnkafka.coordinator.txn_image import COMPLETE, COMPLETE_COMMIT, LARGEST_EP
 from txnkafka.model import NO_PRODUCER_ID, TopicPartition
 from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["Decision", "Ended", "History", "OpenTransaction", "Seen", "decide"]
+__all__ = ["Decision", "Ended", "History", "OpenTransaction", "Seen", "decide", "ended_by"]
 
 
 class OpenTransaction(NamedTuple):
@@ -87,7 +87,7 @@ class History:
         elif metadata.state in PREPARED:
             self._states[metadata.transactional_id] = ongoing, metadata
         elif metadata.state in COMPLETE:
-            ended = _ended(ongoing, prepared, metadata)
+            ended = ended_by(ongoing, prepared, metadata)
             for each, (newest, contradicting) in self._found.items():
                 if ended.may_contain(each):
                     changes = newest is not None and newest.committed != ended.committed
@@ -99,7 +99,7 @@ class History:
         return self._found[transaction]
 
 
-def _ended(
+def ended_by(
     ongoing: TransactionMetadata | None, prepared: TransactionMetadata | None, complete: TransactionMetadata
 ) -> Ended:
     """Combine the records of a transaction, of which compaction may have left COMPLETE_* alone. Without the

@@ -35,7 +35,7 @@ from txnkafka.handover.registry import (
 from txnkafka.handover.registry_rules import check_registry
 from txnkafka.handover.report import HandOver, Owner, Step, error
 from txnkafka.handover.settings import settings_of
-from txnkafka.handover.transactions import coordinator_findings, hanging, transaction_rows
+from txnkafka.handover.transactions import coordinator_findings, hanging, may_be_decided, transaction_rows
 from txnkafka.logdir import LogDir
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
@@ -102,6 +102,8 @@ class _HandingOver:
             self._check_registry(registry, metadata_log)
         if report.is_possible:
             self._mend(registry)
+        if report.is_possible and report.was_clean:
+            self._end_decided()
         if report.is_possible:
             self._tell(registry)
         return report
@@ -119,17 +121,29 @@ class _HandingOver:
             )
         return identity
 
+    def _end_decided(self) -> None:
+        """Write the markers that the coordinator's log decides; a broker does it when it starts."""
+        log_dir = self._log_dir()
+        views = (view for view in log_dir.partitions() if str(view.topic_partition) != METADATA_DIRECTORY)
+        if may_be_decided(views, log_dir.coordinator):
+            self._run_broker()
+
     def _recover(self) -> None:
+        if self._run_broker():
+            self._step(None, "recovered", "it was not stopped cleanly")
+
+    def _run_broker(self) -> bool:
+        """Start a broker on the directory and stop it cleanly; returns False when it could not start."""
         try:
             recovered = recover(self._files, self._path, now_ms=self._now_ms)
         except KafkaError as fault:
             where = self._files.join(self._path, METADATA_DIRECTORY)
             self._report.findings.append(error("not-recovered", where, str(fault), _NOT_RECOVERED))
-            return
+            return False
         self._refused(recovered.refused)
         for partition, step in recovered.steps:
             self._step(partition, step.action, step.why, step.what)
-        self._step(None, "recovered", "it was not stopped cleanly")
+        return True
 
     def _refused(self, refused: Mapping[TopicPartition, KafkaError]) -> None:
         for partition, fault in sorted(refused.items()):

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 
 from txnkafka.handover.report import Owner, TransactionRow, error, warning
 from txnkafka.logdir.lso import lso_report
-from txnkafka.logdir.verdict import NEVER_TIMES_OUT, Circumstances
+from txnkafka.logdir.verdict import NEVER_TIMES_OUT, Circumstances, Verdict
 from txnkafka.shown import duration
 from txnkafka.wire.records import TransactionState
 
 if TYPE_CHECKING:
     from txnkafka.logdir import Finding, PartitionView
     from txnkafka.logdir.coordinator import CoordinatorView
+    from txnkafka.logdir.lso import JudgedTransaction
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["coordinator_findings", "hanging", "transaction_rows"]
+__all__ = ["coordinator_findings", "hanging", "may_be_decided", "transaction_rows"]
 
 _S = TransactionState
 _OPEN = (_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT)
@@ -73,7 +74,7 @@ def hanging(views: Iterable[PartitionView], coordinator: CoordinatorView, now_ms
     ``read_committed`` readers back."""
     for view in views:
         for judged in lso_report(view, coordinator, Circumstances(now_ms)).open_transactions:
-            if judged.verdict.is_hanging:
+            if judged.verdict.is_hanging or judged.verdict is Verdict.COMPLETED_WITHOUT_MARKER:
                 yield warning(
                     "hanging-transaction", view.path,
                     f"the transaction of producer {judged.transaction.producer_id} that is open since offset "
@@ -81,3 +82,19 @@ def hanging(views: Iterable[PartitionView], coordinator: CoordinatorView, now_ms
                     judged.repair.command or judged.repair.advice,
                 )  # fmt: skip
         view.close()
+
+
+def may_be_decided(views: Iterable[PartitionView], coordinator: CoordinatorView) -> bool:
+    """Return True where an open transaction belongs to a transactional id that will not end it: the
+    coordinator's log may have the decision."""
+    for view in views:
+        opened = view.open_transactions and lso_report(view, coordinator, Circumstances(0)).open_transactions
+        view.close()
+        if any(each.coordinator is not None and not _is_alive(each) for each in opened):
+            return True
+    return False
+
+
+def _is_alive(judged: JudgedTransaction) -> bool:
+    alive = (Verdict.OPEN_WITHIN_TIMEOUT, Verdict.OPEN_OVERDUE, Verdict.MARKER_PENDING)
+    return judged.verdict in alive

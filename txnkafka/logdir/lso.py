@@ -9,6 +9,7 @@ Source: UnifiedLog.fetchLastStableOffset, LogCleanerManager.cleanableOffsets, Re
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka.logdir.header_pass import segment_containing
@@ -181,7 +182,9 @@ def _open_transactions(
     producers: dict[int, ProducerStateEntry] | None = None
     name = view.topic_partition if view.source.is_named else None
     for transaction in view.open_transactions:
-        judgement = judge(name, transaction, coordinator, circumstances)
+        judgement = judge(
+            name, transaction, coordinator, circumstances, partial(_has_marker, view, transaction)
+        )
         owner = coordinator.owner(transaction.producer_id)
         if judgement.verdict.is_hanging and producers is None:
             producers = {entry.producer_id: entry for entry in view.producer_state().entries()}
@@ -194,6 +197,15 @@ def _open_transactions(
         )
         found.append(JudgedTransaction(transaction, owner, judgement.verdict, judgement.reason, repair))
     return tuple(found)
+
+
+def _has_marker(view: PartitionView, transaction: TransactionRange, since_ms: int) -> bool:
+    """Return True where the producer ended another transaction in this partition at ``since_ms`` or later."""
+    return any(
+        each.producer_id == transaction.producer_id and each.marker_timestamp >= since_ms
+        for each in view.iter_transactions()
+        if each.outcome != "open"
+    )
 
 
 def _without_open_transactions(view: PartitionView) -> Judgement:

@@ -12,10 +12,14 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
+from txnkafka.coordinator.decided import OpenTransaction, ended_by
+from txnkafka.coordinator.txn_image import COMPLETE
 from txnkafka.shown import duration
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from txnkafka._core.read_committed import TransactionRange
     from txnkafka.logdir.coordinator import CoordinatorView
     from txnkafka.model import TopicPartition
@@ -33,6 +37,7 @@ class Verdict(enum.StrEnum):
     OPEN_WITHIN_TIMEOUT = "OPEN_WITHIN_TIMEOUT"
     OPEN_OVERDUE = "OPEN_OVERDUE"
     MARKER_PENDING = "MARKER_PENDING"
+    COMPLETED_WITHOUT_MARKER = "COMPLETED_WITHOUT_MARKER"
     HANGING_NO_TRANSACTIONAL_ID = "HANGING_NO_TRANSACTIONAL_ID"
     HANGING_PARTITION_NOT_IN_TXN = "HANGING_PARTITION_NOT_IN_TXN"
     HANGING_EPOCH_MISMATCH = "HANGING_EPOCH_MISMATCH"
@@ -48,7 +53,9 @@ class Verdict(enum.StrEnum):
     @property
     def is_stuck(self) -> bool:
         """Whether an operator should look at it."""
-        return self.is_hanging or self in (Verdict.OPEN_OVERDUE, Verdict.MARKER_PENDING)
+        return self.is_hanging or self in (
+            Verdict.OPEN_OVERDUE, Verdict.MARKER_PENDING, Verdict.COMPLETED_WITHOUT_MARKER
+        )  # fmt: skip
 
     @property
     def is_unknown(self) -> bool:
@@ -85,12 +92,16 @@ def judge(
     transaction: TransactionRange,
     coordinator: CoordinatorView,
     circumstances: Circumstances,
+    has_marker_since: Callable[[int], bool] = lambda time_ms: False,
 ) -> Judgement:
     """Judge a transaction that has no end marker in the partition. ``topic_partition`` is None when its name
-    is unknown."""
+    is unknown. ``has_marker_since``: whether the partition has an earlier marker of the producer that was
+    written at a time or later."""
     owner = coordinator.owner(transaction.producer_id)
     if owner is None:
         found = _without_owner(transaction.producer_id, coordinator)
+    elif topic_partition is not None and _is_completed(topic_partition, transaction, owner, has_marker_since):
+        found = _completed(owner)
     else:
         found = _with_owner(topic_partition, transaction, owner, circumstances.now_ms)
     if not found.verdict.is_hanging:
@@ -113,6 +124,29 @@ def judge(
             "stopped cleanly, so the coordinator's files may just be of another moment",
         )
     return found
+
+
+def _is_completed(
+    topic_partition: TopicPartition,
+    transaction: TransactionRange,
+    owner: TransactionMetadata,
+    has_marker_since: Callable[[int], bool],
+) -> bool:
+    """Return True where the open transaction may be the one that the coordinator completed last."""
+    if owner.state not in COMPLETE:
+        return False
+    ended = ended_by(None, None, owner)
+    opened = OpenTransaction(topic_partition, transaction.producer_id, transaction.producer_epoch)
+    return ended.may_contain(opened) and not has_marker_since(ended.started_ms)
+
+
+def _completed(owner: TransactionMetadata) -> Judgement:
+    outcome = "committed" if owner.state is TransactionState.COMPLETE_COMMIT else "aborted"
+    return Judgement(
+        Verdict.COMPLETED_WITHOUT_MARKER,
+        f"the coordinator has {owner.transactional_id!r} in state {owner.state.label}: the transaction was "
+        f"probably {outcome}, and its end marker was never written here, as Apache Kafka does at a clean stop",
+    )
 
 
 def _without_owner(producer_id: int, coordinator: CoordinatorView) -> Judgement:
