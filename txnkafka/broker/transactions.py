@@ -21,6 +21,7 @@ from txnkafka.broker.coordinator_log import (
 )
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
+from txnkafka.broker.raised_epochs import raise_epochs
 from txnkafka.broker.unknown_transactions import settle
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import (
@@ -88,6 +89,7 @@ class Transactions:
         self._blocks.producer_ids.request()
         self._load(now_ms)
         settle(broker, self, now_ms)
+        raise_epochs(broker, self.coordinator)
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__transaction_state`` that are not loaded: the log of a loaded one may end
