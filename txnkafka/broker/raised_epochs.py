@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.coordinator.txn_events import TransactionRecord
-from txnkafka.coordinator.txn_image import IDLE_OR_ONGOING
+from txnkafka.coordinator.txn_image import IDLE, LARGEST_EPOCH
 from txnkafka.model import NO_PRODUCER_EPOCH
 
 if TYPE_CHECKING:
@@ -21,19 +21,21 @@ __all__ = ["raise_epochs"]
 
 
 def raise_epochs(broker: Broker, coordinator: TransactionCoordinator) -> None:
-    """Give each transactional id an epoch that is not below those of its producer id in any partition. Ids
-    with a decision under way keep theirs: their markers carry it."""
+    """Give each idle transactional id an epoch above those of its producer id in all partitions.
+
+    A client that goes on with its old epoch is fenced: its transaction may have partitions that the log has
+    lost, and must not be committed without them. An ongoing transaction keeps its epoch until it is aborted.
+    """
     newest: dict[int, int] = {}
     for log in broker.logs.values():
         for entry in log.producers.entries():
-            epoch = newest.get(entry.producer_id, NO_PRODUCER_EPOCH)
-            newest[entry.producer_id] = max(epoch, entry.producer_epoch)
+            # a marker alone has the epoch that comes next: another transaction may begin with it
+            used = entry.producer_epoch if entry.last_sequence >= 0 else entry.producer_epoch - 1
+            newest[entry.producer_id] = max(newest.get(entry.producer_id, NO_PRODUCER_EPOCH), used)
     for state in coordinator.partitions.values():
         for transactional_id, metadata in list(state.metadata.items()):
-            epoch = newest.get(metadata.producer_id, NO_PRODUCER_EPOCH)
-            if epoch <= metadata.producer_epoch or metadata.state not in IDLE_OR_ONGOING:
-                continue
-            if transactional_id in coordinator.in_flight.by_id:
-                continue
-            raised = metadata._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
-            state.replay(TransactionRecord(transactional_id, raised))
+            used = newest.get(metadata.producer_id, NO_PRODUCER_EPOCH)
+            if used > metadata.producer_epoch and metadata.state in IDLE:
+                epoch = min(used + 1, LARGEST_EPOCH)
+                raised = metadata._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
+                state.replay(TransactionRecord(transactional_id, raised))

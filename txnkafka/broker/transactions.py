@@ -88,8 +88,8 @@ class Transactions:
         )
         self._blocks.producer_ids.request()
         self._load(now_ms)
+        raise_epochs(broker, self.coordinator)  # before markers of unknown transactions get the next epoch
         settle(broker, self, now_ms)
-        raise_epochs(broker, self.coordinator)
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__transaction_state`` that are not loaded: the log of a loaded one may end
