@@ -24,8 +24,8 @@ cdef str IN_USE = "these columns are still in use; release the buffers or use ot
 cdef str REFILLED = "the memory of this column was filled again since it was released; take the column anew"
 
 
-# When the garbage collector breaks a cycle that contains a column, it clears the objects of the cycle one by
-# one, the exporter possibly before the memoryview that then calls __releasebuffer__. So the exporter keeps its
+# The garbage collector, breaking a cycle that contains a column, clears the objects of the cycle one by one,
+# the exporter possibly before the memoryview that then calls __releasebuffer__. So the exporter keeps its
 # attributes until it is deallocated. No cycle leaks: memoryviews and dictionaries in it can be cleared.
 @no_gc_clear
 cdef class ColumnBuffer:
