@@ -64,6 +64,8 @@ def extension(source: Path) -> Extension:
         define_macros=[("CYTHON_TRACE_NOGIL", "1")] if DEBUG else [],
         extra_compile_args=COMPILE,
         extra_link_args=LINK,
+        # dlopen, before glibc 2.34
+        libraries=["dl"] if sys.platform == "linux" and source.stem == "codec_functions" else [],
     )
 
 

@@ -11,6 +11,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from tests.archives import unpack
 from tests.client_suites.suite import BUILD, SECONDS, Outcomes, Suite, fetch, run_tests
 
 __all__ = ["SUITE"]
@@ -41,7 +42,7 @@ def _prepare() -> None:
         download = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
         fetch([*download, "--dest", str(BUILD), package])
         with tarfile.open(f"{HOME}.tar.gz") as archive:
-            archive.extractall(BUILD, filter="data")
+            unpack(archive, BUILD)
         (HOME / "test" / "__init__.py").touch()  # or Python's own package of that name is found
         (HOME / "test" / "service.py").write_text(SERVICE)
         (HOME / "servers" / "4.3.1" / "kafka-bin").mkdir(parents=True)  # looked for, and not used

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from tests.archives import unpack
 from tests.client_suites.suite import BUILD, Outcomes, Suite, fetch, run_tests
 
 __all__ = ["SUITE"]
@@ -26,7 +27,7 @@ def _prepare() -> None:
         return
     archive_name = fetch(["npm", "pack", "--silent", PACKAGE]).split()[-1]
     with tarfile.open(BUILD / archive_name) as archive:
-        archive.extractall(BUILD / "librdkafka", filter="data")
+        unpack(archive, BUILD / "librdkafka")
     (HOME / "configure").chmod(0o755)
     source = (tests / "test.c").read_text()
     for_one_broker = source.replace(

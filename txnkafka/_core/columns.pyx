@@ -10,6 +10,7 @@ reader from the moment it is returned until it is released; as long as there is 
 functions that fill the arena raise BufferError. While the arena is being filled, no column can be taken.
 """
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_ND, PyBUF_STRIDES, PyBUF_WRITABLE
+from cython cimport no_gc_clear
 from libc.stdint cimport int8_t, int32_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memset
@@ -23,6 +24,10 @@ cdef str IN_USE = "these columns are still in use; release the buffers or use ot
 cdef str REFILLED = "the memory of this column was filled again since it was released; take the column anew"
 
 
+# The garbage collector, breaking a cycle that contains a column, clears the objects of the cycle one by one,
+# the exporter possibly before the memoryview that then calls __releasebuffer__. So the exporter keeps its
+# attributes until it is deallocated. No cycle leaks: memoryviews and dictionaries in it can be cleared.
+@no_gc_clear
 cdef class ColumnBuffer:
     """The exporter of the memoryview of one column; keeps its arena alive."""
 
@@ -34,6 +39,11 @@ cdef class ColumnBuffer:
     cdef bytes format
     cdef Py_ssize_t shape[1]
     cdef Py_ssize_t strides[1]
+
+    def __cinit__(self, RecordColumns owner not None, bytes format not None):
+        self.owner = owner
+        self.format = format
+        self.filling = -1
 
     def __getbuffer__(self, Py_buffer* view, int flags):
         if flags & PyBUF_WRITABLE:
@@ -65,13 +75,11 @@ cdef object column(RecordColumns owner, void* data, Py_ssize_t length, Py_ssize_
     the length; this function ends that lock."""
     cdef ColumnBuffer self
     try:
-        self = ColumnBuffer.__new__(ColumnBuffer)
-        self.owner = owner
+        self = ColumnBuffer.__new__(ColumnBuffer, owner, format)
         self.filling = owner.fillings
         self.data = data
         self.length = length
         self.itemsize = itemsize
-        self.format = format
         return memoryview(self)
     finally:
         drop(&owner.users)

@@ -13,7 +13,7 @@ from collections import namedtuple
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_WRITABLE
 from cpython.bytearray cimport PyByteArray_AS_STRING
-from cython cimport freelist
+from cython cimport freelist, no_gc_clear
 from libc.stdint cimport INT64_MAX, INT64_MIN, int8_t, int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, realloc
 from libc.string cimport memcpy
@@ -67,6 +67,7 @@ cdef object _new_tuple = tuple.__new__
 cdef str GROWING = "batches are being added to this index by another thread"
 
 
+@no_gc_clear  # __releasebuffer__ needs the owner; see ColumnBuffer in columns.pyx
 cdef class EntryColumn:
     """One field of all entries, as a read-only strided buffer; keeps the index alive, and unchanged while
     there are readers."""
@@ -77,6 +78,10 @@ cdef class EntryColumn:
     cdef Py_ssize_t itemsize
     cdef Py_ssize_t shape[1]
     cdef Py_ssize_t strides[1]
+
+    def __cinit__(self, BatchIndex owner not None, bytes format not None):
+        self.owner = owner
+        self.format = format
 
     def __getbuffer__(self, Py_buffer* view, int flags):
         if flags & PyBUF_WRITABLE:
@@ -102,15 +107,14 @@ cdef class EntryColumn:
 
 
 cdef object entry_column(BatchIndex owner, void* field, bytes format, Py_ssize_t itemsize):
-    cdef EntryColumn self = EntryColumn.__new__(EntryColumn)
-    self.owner = owner
+    cdef EntryColumn self = EntryColumn.__new__(EntryColumn, owner, format)
     self.field = <Py_ssize_t>field
-    self.format = format
     self.itemsize = itemsize
     return memoryview(self)
 
 
 @freelist(4)
+@no_gc_clear  # __dealloc__ needs the owner
 cdef class IndexHold:
     """Prevents changes of a batch index."""
 

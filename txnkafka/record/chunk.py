@@ -17,9 +17,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from txnkafka._core.codec_functions import DAMAGED, LEFT
 from txnkafka._core.columns import RecordColumns
 from txnkafka._core.decode import (
-    check_crcs,
     corrupt_batch,
     decode_batches,
     decode_regions,
@@ -224,9 +224,7 @@ class ChunkDecoder:
         self.columns.reset()
         return self.columns
 
-    def _decode(
-        self, kind: int, batches: SelectedBatches, run: _Run
-    ) -> tuple[int, _Pieces | None]:
+    def _decode(self, kind: int, batches: SelectedBatches, run: _Run) -> tuple[int, _Pieces | None]:
         """Decode a run into the columns. Returns the number of the next batch, and the pieces of the batch
         before it if that is too large for one chunk. Raises only for the first batch of the run."""
         self.source = memoryview(b"")  # release a large buffer before the next one is allocated
@@ -273,10 +271,7 @@ class ChunkDecoder:
 
     def _decode_compressed(self, batches: SelectedBatches, run: _Run) -> tuple[int, _BatchPieces | None]:
         first, end, position, source = run
-        sound = check_crcs(source, batches.index, first, end, batches.selection, position=position)
-        if sound == first:
-            raise corrupt_batch(batches.index, first)
-        regions = self._decompress(source, position, batches, first, sound)
+        regions = self._decompress(source, position, batches, first, end)
         self.source = self.decompressor.buffer
         stop = first + len(regions) // 2
         is_large = regions[-1] - regions[-2] > self.piece_bytes
@@ -325,30 +320,32 @@ class ChunkDecoder:
     def _decompress(
         self, source: memoryview, position: int, batches: SelectedBatches, first: int, end: int
     ) -> array[int]:
-        """Decompress batches until one fails, the chunk is full, or a batch is too large for one chunk; that
-        batch is the last. Returns begin and end of each batch's records in the decompressor's buffer."""
+        """Check and decompress batches until one fails, the chunk is full, or a batch is too large for one
+        chunk; that batch is the last. Returns begin and end of each batch's records in the decompressor's
+        buffer. Raises CorruptRecordError for the first batch of the run."""
         regions = array("q")
-        decompressor = self.decompressor
+        decompressor, index = self.decompressor, batches.index
         decompressor.reset()
-        index = batches.index
-        columns = (index.position, index.size, index.attributes, index.record_count)
-        parts = [column[first:end].tolist() for column in columns]
-        headers = zip(*parts, batches.selection[first:end], strict=True)
-        for begin, size, attributes, count, selected in headers:
-            if not selected or count == 0:  # an empty batch is not decompressed
-                regions.extend((0, 0))
-                continue
-            if decompressor.end > DECOMPRESSED_BYTES:
-                break
-            payload = source[begin - position + HEADER_SIZE : begin - position + size]
+        i = first
+        while True:
+            i, reason = decompressor.append_batches(
+                source, position, index, batches.selection, range(i, end), regions,
+                full=DECOMPRESSED_BYTES, large=self.piece_bytes,
+            )  # fmt: skip
+            if reason == DAMAGED and i == first:
+                raise corrupt_batch(index, first)
+            if reason != LEFT:
+                return regions
+            begin = index.position[i] - position
+            payload = source[begin + HEADER_SIZE : begin + index.size[i]]
             try:
-                region = decompressor.append(attributes & ATTRIBUTE_CODEC, payload)
+                region = decompressor.append(index.attributes[i] & ATTRIBUTE_CODEC, payload)
             except CorruptRecordError as error:
-                if regions:
-                    break
-                error.position, error.offset = begin, index.base_offset[first]
+                if i > first:
+                    return regions
+                error.position, error.offset = index.position[i], index.base_offset[i]
                 raise
             regions.extend(region)
+            i += 1
             if region[1] - region[0] > self.piece_bytes:
-                break
-        return regions
+                return regions

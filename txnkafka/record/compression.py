@@ -5,17 +5,27 @@ Invariant: ``append`` either returns a complete batch's content or raises and le
 payload of n bytes may expand to 2048 n bytes but at most ``max_bytes`` (16 MiB are always allowed), whatever
 its headers claim; memory is used only for bytes that are really written. Source:
 org.apache.kafka.common.compress (KIP-390).
+
+C functions decompress where they are found (``_core/codec_functions``). The readers in
+``txnkafka.record.codecs`` decompress with Python's bindings where they are not, and decide about everything
+that is damaged or framed in an unusual way. ``TXNKAFKA_CODECS=bindings`` in the environment selects these
+readers alone.
 """
 
 from __future__ import annotations
 
 import enum
+import os  # noqa: TID251  (the environment only)
+from array import array
 from collections.abc import Callable
 from typing import Final, NamedTuple, TypeAlias
 
+from txnkafka._core.codec_functions import LEFT, CodecFunctions, use_bindings
+from txnkafka._core.scan import BatchIndex
 from txnkafka.errors import CorruptRecordError, UnsupportedCompressionTypeError
 from txnkafka.record.codecs import (
     BINDING_ERRORS,
+    BINDING_FILES,
     compress_gzip,
     compress_lz4,
     compress_snappy,
@@ -137,18 +147,34 @@ _DECOMPRESS: Final[dict[int, _Decompress]] = {
 }
 
 
+use_bindings({CompressionType.named(name): file for name, file in BINDING_FILES.items()})
+
+
+def _uses_functions() -> bool:
+    wanted = os.environ.get("TXNKAFKA_CODECS") or "functions"
+    if wanted not in ("functions", "bindings"):
+        raise ValueError(f"TXNKAFKA_CODECS must be functions or bindings, not {wanted!r}")
+    return wanted == "functions"
+
+
 class Decompressor:
     """Decompresses batches into one buffer. Only one thread at a time may use it.
 
     ``max_bytes`` bounds each batch. The caller bounds their sum: it checks ``end``, and calls ``reset()``
-    when the appended batches have been decoded.
+    when the appended batches have been decoded. Raises ValueError for an unknown value of TXNKAFKA_CODECS.
     """
 
-    __slots__ = ("_output", "max_bytes")
+    __slots__ = ("_functions", "_output", "max_bytes")
 
     def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
         self._output = OutputBuffer()
         self.max_bytes = max_bytes
+        self._functions = CodecFunctions(
+            enabled=_uses_functions(),
+            max_ratio=MAX_RATIO,
+            always_allowed=ALWAYS_ALLOWED_BYTES,
+            max_bytes=max_bytes,
+        )
 
     @property
     def buffer(self) -> memoryview:
@@ -168,8 +194,64 @@ class Decompressor:
         """Decompress one batch's records; return where they start and end in ``buffer``.
 
         ``payload`` is what follows the batch header (magic 2), or the value of a wrapper record (magic 0 and
-        1).
+        1). Raises CorruptRecordError, or UnsupportedCompressionTypeError for a codec that does not exist.
         """
+        output = self._output
+        start = output.end
+        # writers of magic 0 computed a checksum wrong, and zstd does not exist before magic 2
+        if magic == 2 or (magic == 1 and codec != CompressionType.ZSTD):
+            size = 1
+            while size > 0:
+                end, size = self._functions.decompress(codec, payload, output.view, start)
+                output.reserve(size)
+            if size != LEFT:
+                output.end = end
+                return start, end
+        return self._append_with_bindings(codec, payload, magic)
+
+    def append_batches(
+        self,
+        source: memoryview,
+        position: int,
+        index: BatchIndex,
+        selection: bytes | bytearray,
+        batches: range,
+        regions: array[int],
+        *,
+        full: int,
+        large: int,
+    ) -> tuple[int, int]:
+        """Check the CRCs of the selected ones of ``batches``, of magic 2 and compressed, and append their
+        records, until the next one has to be appended by ``append`` or is damaged.
+
+        ``source`` begins at byte ``position`` of the file. ``regions`` is extended by begin and end in
+        ``buffer`` of each batch, 0 and 0 without records. No batch is begun when ``end`` is above ``full``;
+        one with more than ``large`` bytes is the last. Returns the number of the next batch, and LEFT if
+        ``append`` has to append it, DAMAGED if its CRC is wrong, else 0.
+        """
+        output = self._output
+        i, size = batches.start, 1
+        while size > 0:
+            found = array("q", bytes(16 * (batches.stop - i)))
+            following, output.end, size = self._functions.decompress_batches(
+                source,
+                position,
+                index,
+                selection,
+                i,
+                batches.stop,
+                found,
+                output.view,
+                output.end,
+                full,
+                large,
+            )
+            regions.extend(found[: 2 * (following - i)])
+            output.reserve(size)
+            i = following
+        return i, size
+
+    def _append_with_bindings(self, codec: int, payload: bytes | memoryview, magic: int) -> tuple[int, int]:
         output = self._output
         view = payload if type(payload) is memoryview else memoryview(payload)
         start = output.end

@@ -63,6 +63,11 @@ class OutputBuffer:
         self.exact_room(position, size)[:] = content
         return position + size
 
+    def reserve(self, capacity: int) -> None:
+        """Make room for ``capacity`` bytes in all."""
+        if capacity > self.capacity:
+            self._grow(self.end, capacity)
+
     def _grow(self, position: int, stop: int) -> None:
         capacity = max(stop, 2 * self.capacity, FIRST_CAPACITY)
         mapping = mmap.mmap(-1, capacity, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import txnkafka
+from tests.archives import unpack
 from txnkafka.spark import bundle as bundling
 from txnkafka.spark.bundle import bundle
 
@@ -68,7 +69,7 @@ def test_what_is_code(name: str, taken: bool) -> None:
 def test_it_is_the_package_where_it_is_unpacked(tmp_path: Path) -> None:
     """The archive takes precedence over an installed version."""
     with tarfile.open(fileobj=io.BytesIO(bundle().content)) as archive:
-        archive.extractall(tmp_path / "txnkafka", filter="data")
+        unpack(archive, tmp_path / "txnkafka")
     other = tmp_path / "site" / "txnkafka-0.0.1.dist-info"
     other.mkdir(parents=True)
     (other / "METADATA").write_text("Metadata-Version: 2.1\nName: txnkafka\nVersion: 0.0.1\n")

@@ -14,13 +14,14 @@ from typing import cast
 from cramjam import DecompressionError
 from isal.igzip_lib import IsalError
 
-from txnkafka.record.codecs.gzip import compress_gzip, decompress_gzip
-from txnkafka.record.codecs.lz4 import LZ4_ERRORS, compress_lz4, decompress_lz4
+from txnkafka.record.codecs.gzip import GZIP_FILE, compress_gzip, decompress_gzip
+from txnkafka.record.codecs.lz4 import LZ4_ERRORS, LZ4_FILE, compress_lz4, decompress_lz4
 from txnkafka.record.codecs.snappy import compress_snappy, decompress_snappy
-from txnkafka.record.codecs.zstd import ZSTD_ERRORS, compress_zstd, decompress_zstd
+from txnkafka.record.codecs.zstd import ZSTD_ERRORS, ZSTD_FILE, compress_zstd, decompress_zstd
 
 __all__ = [
     "BINDING_ERRORS",
+    "BINDING_FILES",
     "compress_gzip",
     "compress_lz4",
     "compress_snappy",
@@ -38,3 +39,8 @@ BINDING_ERRORS: tuple[type[Exception], ...] = (
     *LZ4_ERRORS,
     *ZSTD_ERRORS,
 )
+
+# The shared objects that contain the C libraries, which usually export their functions.
+BINDING_FILES: dict[str, str] = {
+    name: file for name, file in (("gzip", GZIP_FILE), ("lz4", LZ4_FILE), ("zstd", ZSTD_FILE)) if file
+}

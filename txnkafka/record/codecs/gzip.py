@@ -18,7 +18,9 @@ from isal import igzip_lib, isal_zlib
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["compress_gzip", "decompress_gzip"]
+__all__ = ["GZIP_FILE", "compress_gzip", "decompress_gzip"]
+
+GZIP_FILE: str = igzip_lib.__file__
 
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 _HEADER_SIZE = 10

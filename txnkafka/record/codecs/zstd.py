@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import struct
 import threading
+from importlib.util import find_spec
 
 import cramjam
 
@@ -26,9 +27,13 @@ except ImportError:  # free-threaded Python
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["ZSTD_ERRORS", "compress_zstd", "decompress_zstd"]
+__all__ = ["ZSTD_ERRORS", "ZSTD_FILE", "compress_zstd", "decompress_zstd"]
 
 ZSTD_ERRORS: tuple[type[Exception], ...] = () if zstandard is None else (zstandard.ZstdError,)
+
+# The binding for cffi exports the functions, unlike the one that is imported; it is only named here.
+_cffi = None if zstandard is None else find_spec("zstandard._cffi")
+ZSTD_FILE: str = "" if _cffi is None else _cffi.origin or ""
 
 _thread = threading.local()
 _read_two_u32 = struct.Struct("<II").unpack_from
