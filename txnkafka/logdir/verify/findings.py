@@ -95,6 +95,7 @@ REMEDIES: Final[dict[tuple[str, str], str]] = {
     ("missing-snapshot", "warning"): _SNAPSHOT,
     ("missing-txnindex", "note"): _REBUILT,
     ("txnindex-lacks-entry", "note"): _REBUILT,
+    ("zero-tail", "note"): "nothing to do: the broker cuts them off when it starts, as 'txnkafka repair' does",
 }
 
 

@@ -17,7 +17,7 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
 from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.logdir.cleaning import Cleaning
-from txnkafka.logdir.log_end import tail_finding
+from txnkafka.logdir.log_end import is_preallocated, tail_finding
 from txnkafka.logdir.partition_files import PartitionFiles
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.verify.epochs import LeaderEpochCheck
@@ -206,13 +206,17 @@ class LogCheck:
         self.damaged_end = True
         if self.source.being_written and damage.stop != "garbage":
             return
+        stopped = {
+            "clean_shutdown": self.source.clean_shutdown,
+            "was_flushed": self.end_offset < (self.source.recovery_point or 0),
+        }
+        if is_preallocated(damage.stop, segment.size, **stopped):
+            text = f"the log ends here: {damage.reason}, as log.preallocate leaves them"
+            self._findings.add("zero-tail", segment.path, text, position=damage.position, severity="note")
+            return
         self._findings.take(
-            tail_finding(
-                segment.path, damage.position, damage.stop, damage.reason,
-                clean_shutdown=self.source.clean_shutdown,
-                was_flushed=self.end_offset < (self.source.recovery_point or 0),
-            )
-        )  # fmt: skip
+            tail_finding(segment.path, damage.position, damage.stop, damage.reason, **stopped)
+        )
 
     def _corrupt(
         self, i: int, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex
