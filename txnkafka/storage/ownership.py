@@ -53,7 +53,10 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
     """Lock a data directory, which is created with its parents if it is not there. Raises LogDirError when it
     has an owner or is the directory of something else; OSError."""
     check_data_directory(files, path)
-    make_directories(files, path)
+    try:
+        make_directories(files, path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise LogDirError(f"{path} cannot be created: {error.strerror or error}") from error
     lock_file = files.join(path, LOCK_FILE)
     lock = files.lock(lock_file)
     if lock is None and files.is_locked_here(lock_file):

@@ -104,7 +104,7 @@ class LogCheck:
             except (OSError, LogDirError) as error:
                 self._findings.add("unreadable-file", segment.path, str(error))
                 self.order.damage()
-                self.producers.damage()
+                self.producers.damage("unreadable-file")
                 self.is_complete = False
             finally:
                 segment.close()
@@ -193,9 +193,9 @@ class LogCheck:
 
     def _report_damage(self, i: int, segment: SegmentReader, damage: _Damage, behind: int | None) -> None:
         self.order.damage()
-        self.producers.damage()
-        last = i + 1 == len(self.segments)
-        if behind is not None or not last:
+        is_end = behind is None and i + 1 == len(self.segments)
+        self.producers.damage("" if is_end else "damaged-segment")
+        if not is_end:
             follows = "no further batch was found" if behind is None else f"batches go on at {behind}"
             self._findings.add(
                 "damaged-segment", segment.path,
