@@ -163,6 +163,8 @@ def validate_topic(name: str) -> None:
 def validate_partition(topic_partition: TopicPartition) -> None:
     """Raise InvalidTopicError for a name that no topic may have, ValueError for a number that no partition
     may have: Kafka does not start with ``x-2147483648``, and ``x--1`` is a partition of another topic."""
+    if not isinstance(topic_partition, tuple):
+        raise TypeError(f'a partition is TopicPartition("orders", 0), not {topic_partition!r}')
     topic, number = topic_partition
     validate_topic(topic)
     if isinstance(number, bool) or not hasattr(number, "__index__") or not 0 <= number <= _LARGEST_PARTITION:

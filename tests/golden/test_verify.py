@@ -8,12 +8,13 @@ from the result of the broker's start; a directory without a row here fails.
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from tests.golden.cases import Case, cases
+from tests.golden.cases import Case, case, cases
 from tests.golden.damage import LAST_SEGMENT, OLD_SEGMENT, TABLE, Row
 from tests.golden.directories import ANSWERED, Directory
 from txnkafka.cli.main import cli
@@ -272,3 +273,15 @@ def test_the_command_line(row: Row) -> None:
         "findings": [finding._asdict() for finding in report.findings],
     }
     assert (result.return_value or 0) == int(not report.is_sound)
+
+
+def test_a_snapshot_that_a_hole_contradicts_is_not_to_be_deleted(tmp_path: Path) -> None:
+    """The snapshot is right: the marker that it knows was in the missing segment."""
+    root = shutil.copytree(case("crash").root / "logs", tmp_path / "logs")
+    for kind in ("log", "index", "timeindex", "txnindex"):
+        (root / "crash-1" / f"{46:020}.{kind}").unlink(missing_ok=True)
+    found = [each for each in verify(LogDir(root)).findings if each.cause or each.code == "missing-segment"]
+    (snapshot,) = [each for each in found if each.code == "snapshot-contradicts-log"]
+    assert found[0].code == "missing-segment"
+    assert {each.cause for each in found[1:]} == {"missing-segment"}
+    assert (snapshot.severity, "delete" in snapshot.remedy) == ("note", False)

@@ -23,6 +23,8 @@ CLEAN = ".kafka_cleanshutdown"
 
 
 def opened(directory: Path, *, dry_run: bool = False, full: bool = False) -> DataDirectory:
+    """Open the directory of a broker; without ``meta.properties`` foreign files would be refused."""
+    (directory / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
     files = OverlayFiles(LocalFileSystem()) if dry_run else LocalDataFiles()
     config = LogConfig()
     return DataDirectory(files, str(directory), lambda _: config, now_ms=0, repair=Repair(full=full))

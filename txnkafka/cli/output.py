@@ -108,7 +108,8 @@ def finding_text(finding: Finding) -> str:
 
 def write_finding(finding: Finding) -> None:
     """Write a finding to stdout, where findings are the answer of a command."""
-    write_paragraph(f"{finding.severity}: {finding_text(finding)}", finding.severity)
+    indent = "  " if finding.cause else ""
+    write_paragraph(f"{indent}{finding.severity}: {finding_text(finding)}", finding.severity)
 
 
 def write_table(names: Sequence[str], rows: Iterable[Sequence[object]], layout: Layout = AS_IT_IS) -> None:

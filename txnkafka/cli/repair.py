@@ -70,7 +70,10 @@ def repair(
     as it is, unless --truncate-corrupt is given. A directory that a broker has locked is refused. Make a copy
     first. "Nothing to do" does not mean that the logs are sound: 'txnkafka verify' checks that.
 
-    Exit status: 0 nothing to do, 1 something was repaired or refused, 2 failure.
+    Each file that is changed is listed, but for the checkpoints and the marker of a clean stop, which are
+    written each time. --dry-run lists the same, and has the status that the repair would have.
+
+    Exit status: 0 nothing to do, 1 something is to be made durable, repaired or refused, 2 failure.
     """
     from txnkafka.env import is_of_another_user
     from txnkafka.storage.log.repair_step import RepairStep

@@ -14,8 +14,6 @@ from txnkafka.cli.target import chosen_partitions, target_options
 from txnkafka.shown import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import Finding, PartitionView
@@ -24,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["verify"]
 
 FINDINGS, COULD_NOT = 1, 2
+LISTED = 10
 
 
 @click.command(cls=Command, short_help="Check everything and report faults.")
@@ -62,6 +61,7 @@ def verify(
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.verify import verify as verify_log_dir
 
+    printer = _Printer(format)
     with Progress(messages) as progress:
         log_dir = LogDir(logdir, io=io, storage_options=dict(storage_options))
         chosen = chosen_partitions(log_dir, topic, partition)
@@ -72,10 +72,11 @@ def verify(
             chosen,
             level=level,
             fail_fast=fail_fast,
-            on_finding=_printer(format),
+            on_finding=printer.add,
             on_partition=lambda view: _begin(progress, view),
             progress=lambda path, size: progress.read(size),
         )
+    printer.end()
     if format == "json":
         write_json(_document(report))
     elif format == "text":
@@ -99,12 +100,46 @@ def _begin(progress: Progress, view: PartitionView) -> None:
     progress.partition(view.topic_partition, size)
 
 
-def _printer(format: str) -> Callable[[Finding], None] | None:
-    if format == "json":
-        return None
-    if format == "jsonl":
-        return lambda finding: write_json(finding._asdict())
-    return write_finding
+class _Printer:
+    """Writes findings as they come, except for ``json``. As text, what follows from a finding is indented
+    below it, and one fault of several derived files is a line with the names of the others."""
+
+    def __init__(self, format: str) -> None:
+        self._format = format
+        self._first: Finding | None = None
+        self._others: list[str] = []
+
+    def add(self, finding: Finding) -> None:
+        """Write a finding, or take it to those that are alike."""
+        if self._format == "jsonl":
+            write_json(finding._asdict())
+        elif self._format == "text" and not self._takes(finding):
+            self.end()
+            self._first = finding
+            write_finding(finding)
+
+    def _takes(self, finding: Finding) -> bool:
+        first = self._first
+        is_alike = first is not None and _kind(first) == _kind(finding) and not finding.file.endswith(".log")
+        if is_alike:
+            self._others.append(finding.file)
+        return is_alike
+
+    def end(self) -> None:
+        """Name the files of the findings that were alike."""
+        if self._first is not None and self._others:
+            files = dict.fromkeys(each for each in self._others if each != self._first.file)
+            names = [file.rpartition("/")[2] for file in files]
+            named = ", ".join([*names[:LISTED], *(["and others"] if len(names) > LISTED else [])])
+            indent = "    " if self._first.cause else "  "
+            text = f"{len(self._others):,} more like this{f' in {named}' if named else ''}"
+            write_paragraph(f"{indent}{text}; --format jsonl lists each")
+        self._first, self._others = None, []
+
+
+def _kind(finding: Finding) -> tuple[str, ...]:
+    folder = finding.file.rpartition("/")[0]
+    return finding.severity, finding.code, finding.cause, finding.remedy, folder
 
 
 def _summary(report: VerifyReport) -> str:

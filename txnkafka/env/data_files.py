@@ -171,6 +171,9 @@ class LocalDataFile(LocalFile):
 class LocalDataFiles(LocalFileSystem):
     """The local file system, for writing."""
 
+    def __repr__(self) -> str:
+        return "LocalDataFiles()"
+
     def exists(self, path: str) -> bool:
         return os.path.lexists(path)  # a dangling link occupies the name, too
 
@@ -223,9 +226,7 @@ class LocalDataFiles(LocalFileSystem):
 
     def volume(self, path: str) -> Volume:
         found = os.statvfs(path)
-        return Volume(
-            os.path.abspath(path), found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize
-        )
+        return Volume(os.path.abspath(path), found.f_blocks * found.f_frsize, found.f_bavail * found.f_frsize)
 
 
 def _behind(parts: Sequence[Bytes], count: int) -> Sequence[Bytes]:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["MANIFEST", "Manifest", "Round"]
 
 MANIFEST = "_txnkafka"
+IDENTITY, LOCK = "export.json", "lock"  # in it; the first has the id and the options
 VERSION = 3  # 1: a unit was a part of one segment; 2: a plan did not say by what a log is known again
 SIZE_LIMIT = 1 << 31
 
@@ -45,7 +46,7 @@ class Manifest:
         self.files = files
         self.output = output
         self.folder = files.join(output, MANIFEST)
-        if files.exists(output) and not files.exists(self.folder) and files.list(output):
+        if not self._is_export() and not self._is_as_good_as_empty():
             raise KafkaError(f"{output} is not empty and contains no export; choose another directory")
         make_directories(files, self.folder)
         self._lock = self._take_lock()
@@ -55,14 +56,28 @@ class Manifest:
             self.close()
             raise
 
+    def _is_export(self) -> bool:
+        if not self.files.is_directory(self.folder):
+            return False
+        return any(each.name == IDENTITY and not each.is_directory for each in self.files.list(self.folder))
+
+    def _is_as_good_as_empty(self) -> bool:
+        """Whether the output is new, or has only what an export leaves that is stopped at its beginning."""
+        if not self.files.exists(self.output):
+            return True
+        names = [entry.name for entry in self.files.list(self.output)]
+        if names != [MANIFEST] or not self.files.is_directory(self.folder):
+            return not names
+        return {LOCK, f"{IDENTITY}.tmp"}.issuperset(each.name for each in self.files.list(self.folder))
+
     def _take_lock(self) -> Lock:
-        lock = self.files.lock(self.files.join(self.folder, "lock"))
+        lock = self.files.lock(self.files.join(self.folder, LOCK))
         if lock is None:
             raise KafkaError(f"another export into {self.output} is running; wait until it has ended")
         return lock
 
     def _identify(self, options: ExportOptions) -> str:
-        path = self.files.join(self.folder, "export.json")
+        path = self.files.join(self.folder, IDENTITY)
         if not self.files.exists(path):
             new = {"version": VERSION, "id": unique_name(), "options": options.as_dict()}
             write_durably(self.files, path, json.dumps(new).encode())

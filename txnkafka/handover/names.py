@@ -25,6 +25,7 @@ from txnkafka.storage.formats.layout import (
     LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
     RECOVERY_POINT_CHECKPOINT,
+    is_metadata_snapshot,
     parse_partition_directory,
     parse_segment_file,
 )
@@ -38,7 +39,6 @@ __all__ = ["check_kinds", "check_names"]
 
 _SEGMENTS: Final = re.compile(r".*\.(log|index|timeindex|txnindex|snapshot)(\.swap|\.cleaned)?", re.DOTALL)
 _SNAPSHOTS: Final = re.compile(r".*\.checkpoint(\.part|\.deleted)?", re.DOTALL)
-_SNAPSHOT: Final = re.compile(r"\d{20}-\d{10}\.checkpoint(\.part|\.deleted)?", re.ASCII)
 _METADATA_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
 _FILES: Final = {
     BOOTSTRAP_CHECKPOINT,
@@ -84,7 +84,7 @@ def _files(files: DataFiles, directory: str, *, is_metadata: bool) -> Iterator[F
     for entry in files.list(directory):
         name = entry.name
         is_wrong = _SEGMENTS.fullmatch(name) is not None and parse_segment_file(name) is None
-        is_wrong |= is_metadata and bool(_SNAPSHOTS.fullmatch(name)) and not _SNAPSHOT.fullmatch(name)
+        is_wrong |= is_metadata and bool(_SNAPSHOTS.fullmatch(name)) and not is_metadata_snapshot(name)
         if is_wrong and not entry.is_directory:
             yield error(
                 "foreign-file", files.join(directory, name),

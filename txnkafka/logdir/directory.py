@@ -36,6 +36,7 @@ from txnkafka.storage.formats import (
     parse_segment_file,
 )
 from txnkafka.storage.formats.checkpoint import parse_repair
+from txnkafka.storage.formats.kafka_files import holds_log
 from txnkafka.storage.formats.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
 
 if TYPE_CHECKING:
@@ -289,7 +290,7 @@ class LogDir(Tables):
             names = [entry.name for entry in self.file_system.list(path)]
         except OSError:
             return False
-        return any(name == PARTITION_METADATA or parse_segment_file(name) is not None for name in names)
+        return holds_log(names)
 
     def _add_segment(self, path: str) -> None:
         parent, name = self.file_system.split(path)

@@ -16,7 +16,7 @@ from txnkafka.logdir.header_point import HeaderPoint, check_follows, segment_of
 from txnkafka.storage.formats.log_end import BROKER, decide_end, first_bad, first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader, divided
 
-__all__ = ["AFTER_A_KILL", "KnownEnd", "LogEnd", "end_of_log", "tail_finding"]
+__all__ = ["AFTER_A_KILL", "KnownEnd", "LogEnd", "end_of_log", "is_preallocated", "tail_finding"]
 
 _CODES = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 AFTER_A_KILL: Final = (
@@ -33,6 +33,7 @@ _AFTER_A_CLEAN_SHUTDOWN: Final = (
 
 
 NOT_CHECKED = (1 << 63) - 1
+_ROUND: Final = (1 << 20, 1_000_000)  # values of segment.bytes are multiples of these
 
 
 class LogEnd(NamedTuple):
@@ -100,8 +101,12 @@ def end_of_log(
             continue
         if misplaced is not None:
             findings.append(_misplaced(segments[i], misplaced, index.end_position))
-        if not (being_written and index.stop in ("torn", "zeros")):
-            was_flushed = end_offset < (recovery_point or 0)
+        was_flushed = end_offset < (recovery_point or 0)
+        is_normal = being_written and index.stop in ("torn", "zeros")
+        is_normal |= last and is_preallocated(
+            index.stop, segments[i].size, clean_shutdown=clean_shutdown, was_flushed=was_flushed
+        )
+        if not is_normal:
             findings.append(
                 _cut(segments[i:], index, reason, clean_shutdown=clean_shutdown, was_flushed=was_flushed)
             )
@@ -171,6 +176,13 @@ def _misplaced(segment: SegmentReader, position: int, end: int) -> Finding:
     )
     remedy = "restore the file from a replica or a backup; rename it if it has another segment's name"
     return Finding(segment.path, position, "error", "misplaced-batch", text, remedy)
+
+
+def is_preallocated(stop: str, size: int, *, clean_shutdown: bool, was_flushed: bool) -> bool:
+    """Whether zeros up to the ``size`` of the last segment are those of ``log.preallocate``, which a copy of
+    a running broker has in each partition: a clean stop removes them (``FileRecords.trim``)."""
+    is_round = any(size % each == 0 for each in _ROUND)
+    return stop == "zeros" and is_round and not clean_shutdown and not was_flushed
 
 
 def tail_finding(

@@ -85,5 +85,8 @@ def build_batch(
     level: int | None = None,
     **fields: Unpack[BatchOptions],
 ) -> bytearray:
-    """Build one batch with a new RecordBatchBuilder."""
-    return RecordBatchBuilder(compression, level).build(records, **fields)
+    """Build one batch with a new RecordBatchBuilder. Raises what that raises, and ValueError without records:
+    Kafka's log takes no empty batch."""
+    if not (batch := RecordBatchBuilder(compression, level).build(records, **fields)):
+        raise ValueError("a batch has at least one record")
+    return batch

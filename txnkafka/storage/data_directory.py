@@ -13,9 +13,11 @@ import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Self
 
-from txnkafka.env import remove_tree, unique_name
+from txnkafka.config import LogConfig
+from txnkafka.env import LocalDataFiles, SystemClock, unique_name
 from txnkafka.errors import FlushUnderWayError, KafkaError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.model import TopicPartition, validate_partition
+from txnkafka.storage import partition_work
 from txnkafka.storage.clean_marker import NO_EPOCH, noted_repair, take_clean_marker, write_clean_marker
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.formats.layout import (
@@ -37,12 +39,11 @@ from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.ownership import take_directory
-from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition, is_unfinished
+from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from txnkafka.config import LogConfig
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.offset_checkpoints import CheckpointWork
@@ -81,6 +82,8 @@ class DataDirectory:
         on_locked: Callable[[MetaProperties], None] | None = None,
         holds_recovery_points: bool = False,
     ) -> None:
+        if not callable(config):
+            raise TypeError("config must be a function: lambda topic: LogConfig(); or use DataDirectory.open")
         self.files, self.path = files, path
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.retired: dict[TopicPartition, PartitionLog] = {}
@@ -105,7 +108,15 @@ class DataDirectory:
             self._give_back()
             raise
 
-    # Opening
+    @classmethod
+    def open(cls, path: str, config: LogConfig | None = None) -> Self:
+        """Open the directory at ``path`` on a local disk, or create it, at the time of the system's clock;
+        ``config`` is for the logs of all topics. Raises what the constructor raises."""
+        settings = config or LogConfig()
+        return cls(LocalDataFiles(), path, lambda topic: settings, now_ms=SystemClock().now_ms())
+
+    def __repr__(self) -> str:
+        return f"DataDirectory({self.path!r}, {len(self.logs)} logs{', closed' * self.is_closed})"
 
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
         if self._repair is None:
@@ -152,17 +163,9 @@ class DataDirectory:
         for name, found, fault in there:
             path = self._file(name)
             if found.state == "delete" and self._only is None:
-                self._remove_leftover(path)
+                partition_work.remove_leftover(self.files, path)
             elif found.state == "current" and found.topic_partition.topic != _METADATA_TOPIC:
                 yield found.topic_partition, fault and f"{path} {fault}"
-
-    def _remove_leftover(self, path: str) -> None:
-        try:
-            remove_tree(self.files, path)
-        except OSError as error:
-            if not concerns_one_partition(error):
-                raise
-            LOG.warning("%s is left over from a deletion, and cannot be removed: %s", path, error)
 
     def _open(self, partition: TopicPartition, start: Start, now_ms: int) -> None:
         directory = self._file(str(partition))
@@ -188,8 +191,6 @@ class DataDirectory:
     def _refuse(self, partition: TopicPartition, error: KafkaError) -> None:
         LOG.error("%s is not opened: %s", partition, error)
         self.refused[partition] = error
-
-    # Partitions
 
     def create(self, partition: TopicPartition, topic_id: str, *, now_ms: int) -> PartitionLog:
         """Create one partition; see ``creation``. Also raises OSError and KafkaStorageError."""
@@ -225,7 +226,7 @@ class DataDirectory:
         directory = self._file(str(partition))
         is_known = any(partition in known for known in (self.topic_ids, self.retired, self.refused))
         is_there = self.files.exists(directory)
-        if is_there and (is_known or not is_unfinished(self.files, self.path, str(partition))):
+        if is_there and (is_known or not partition_work.is_unfinished(self.files, self.path, str(partition))):
             raise LogDirError(f"{directory} exists already")
         return NewPartition(partition, directory, metadata, config, is_there)
 
@@ -336,8 +337,6 @@ class DataDirectory:
         ``checkpoints.work``. Raises OSError."""
         self._owner.check()
         perform(self.checkpoints.work(self.logs))
-
-    # Closing
 
     @property
     def is_closed(self) -> bool:

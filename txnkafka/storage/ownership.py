@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.env import make_directories, this_process
 from txnkafka.errors import KafkaStorageError, LogDirError
-from txnkafka.storage.formats.layout import LOCK_FILE, META_PROPERTIES, parse_partition_directory
+from txnkafka.storage.formats.kafka_files import foreign_names
+from txnkafka.storage.formats.layout import LOCK_FILE, META_PROPERTIES
 
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles, FileSystem, Lock
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["Ownership", "check_data_directory", "take_directory"]
 
 MOST_NAMED: Final = 3
-OF_A_FILE_SYSTEM: Final = "lost+found"
-CHECKPOINT: Final = "-checkpoint"
 
 
 class Ownership:
@@ -54,7 +53,10 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
     """Lock a data directory, which is created with its parents if it is not there. Raises LogDirError when it
     has an owner or is the directory of something else; OSError."""
     check_data_directory(files, path)
-    make_directories(files, path)
+    try:
+        make_directories(files, path)
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise LogDirError(f"{path} cannot be created: {error.strerror or error}") from error
     lock_file = files.join(path, LOCK_FILE)
     lock = files.lock(lock_file)
     if lock is None and files.is_locked_here(lock_file):
@@ -65,22 +67,21 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
 
 
 def check_data_directory(files: FileSystem, path: str) -> None:
-    """Raise LogDirError for a file, and for a directory that is neither empty nor that of a broker. What a
-    broker leaves that crashes while it creates the directory is as good as empty. Raises OSError."""
+    """Raise LogDirError for a file, and for a directory that is neither empty nor that of a broker; nothing
+    is written. What a broker leaves that crashes while it creates the directory counts as empty. Without
+    ``meta.properties`` the directories named like partitions must be partitions, see ``foreign_names``.
+    Raises OSError."""
     if not files.is_directory(path):
         if files.exists(path):
             raise LogDirError(f"{path} is a file, not a directory")
         return
-    names = [entry.name for entry in files.list(path)]
-    if META_PROPERTIES in names or any(map(parse_partition_directory, names)):
+    entries = files.list(path)
+    if any(entry.name == META_PROPERTIES for entry in entries):
         return
-    if others := [name for name in names if not _may_be_in_a_new_one(name)]:
-        more = f" and {len(others) - MOST_NAMED:,} more" if len(others) > MOST_NAMED else ""
+    if foreign := foreign_names(files, path, entries):
+        more = f" and {len(foreign) - MOST_NAMED:,} more" if len(foreign) > MOST_NAMED else ""
         raise LogDirError(
-            f"{path} has files, but neither {META_PROPERTIES} nor partitions (orders-0): it is not a data "
-            f"directory; found: {', '.join(others[:MOST_NAMED])}{more}"
+            f"{path} has no {META_PROPERTIES}, and contains what is not Kafka's: it is not a data directory, "
+            f"and nothing was written; found: {', '.join(foreign[:MOST_NAMED])}{more}. Name a new or empty "
+            "directory, or move away what does not belong to the logs"
         )
-
-
-def _may_be_in_a_new_one(name: str) -> bool:
-    return name.startswith((".", META_PROPERTIES)) or name == OF_A_FILE_SYSTEM or CHECKPOINT in name

@@ -6,10 +6,12 @@ Source: ``LogManager.getOrCreateLog``, ``LogManager.asyncDelete``.
 from __future__ import annotations
 
 import contextlib
+import logging
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.env import remove_tree, replace_file, sync_new_directories
 from txnkafka.storage.formats.layout import PARTITION_METADATA
+from txnkafka.storage.formats.partition_names import concerns_one_partition
 from txnkafka.storage.identity import was_written
 from txnkafka.storage.recovery.log_loader import Start, new_log, open_log
 
@@ -23,7 +25,9 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
-__all__ = ["Creation", "Deletion", "DirectorySync", "NewPartition", "is_unfinished"]
+__all__ = ["Creation", "Deletion", "DirectorySync", "NewPartition", "is_unfinished", "remove_leftover"]
+
+LOG = logging.getLogger("txnkafka.storage")
 
 
 class NewPartition(NamedTuple):
@@ -43,6 +47,17 @@ def is_unfinished(files: DataFiles, path: str, name: str) -> bool:
     there = [entry for entry in files.list(path) if entry.name == name]
     is_directory = all(entry.is_directory and not entry.is_link for entry in there)
     return is_directory and not was_written(files, files.join(path, name))
+
+
+def remove_leftover(files: DataFiles, path: str) -> None:
+    """Remove what a deletion has left; a directory that cannot be removed is logged, and stays. Raises
+    OSError that concerns all partitions."""
+    try:
+        remove_tree(files, path)
+    except OSError as error:
+        if not concerns_one_partition(error):
+            raise
+        LOG.warning("%s is left over from a deletion, and cannot be removed: %s", path, error)
 
 
 class Creation:

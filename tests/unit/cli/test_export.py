@@ -114,6 +114,41 @@ def test_a_directory_with_other_things_is_refused(run: Run, log_dir: Path, tmp_p
 
 
 @pytest.mark.parametrize(
+    "names",
+    [["_txnkafka/letter"], ["_txnkafka"], ["letter", "_txnkafka/lock"], ["_txnkafka/export.json/"]],
+    ids=["foreign folder", "file", "beside a lock", "directory"],
+)
+def test_a_folder_named_like_an_exports_is_no_export(
+    run: Run, log_dir: Path, tmp_path: Path, names: list[str]
+) -> None:
+    output = tmp_path / "out"
+    for name in names:
+        path = output / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if name.endswith("/"):
+            path.mkdir()
+        else:
+            path.write_text("dear all")
+    before = sorted(output.rglob("*"))
+    answer = run("export", log_dir, "--to", "jsonl", "--output", output)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.stderr.startswith(f"txnkafka: error: {output} is not empty and contains no export")
+    assert sorted(output.rglob("*")) == before
+
+
+@pytest.mark.parametrize("left", [[], ["lock"], ["lock", "export.json.tmp"]])
+def test_an_export_that_was_stopped_as_it_began_is_begun_again(
+    run: Run, log_dir: Path, tmp_path: Path, left: list[str]
+) -> None:
+    folder = tmp_path / "out" / "_txnkafka"
+    folder.mkdir(parents=True)
+    for name in left:
+        (folder / name).touch()
+    answer = run("-q", "export", log_dir, "--to", "jsonl", "--output", tmp_path / "out")
+    assert answer.status == 0, answer.stderr
+
+
+@pytest.mark.parametrize(
     ("options", "message"),
     [
         ("--to jsonl --columns key", "jsonl always has the fields of cat"),

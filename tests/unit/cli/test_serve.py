@@ -76,12 +76,16 @@ def test_a_directory_in_place_of_a_file(run: Run, tmp_path: Path) -> None:
 
 
 def test_a_directory_of_something_else(run: Run, tmp_path: Path) -> None:
-    """Nothing is written there: a broker would add its files to a source tree."""
-    for name in ("setup.py", "src", "tests", ".git"):
+    """Nothing is written there: a broker would add its files to a source tree, or to ``/etc``, where
+    directories have names like ``dbus-1``."""
+    for name in ("setup.py", "src", "app-1", ".git"):
         (tmp_path / name).mkdir()
+    (tmp_path / "app-1" / "notes.txt").touch()
+    before = sorted(tmp_path.rglob("*"))
     result = run("serve", "--data", tmp_path)
     assert result == (
-        2, "", f"txnkafka: error: {tmp_path} has files, but neither meta.properties nor partitions "
-        "(orders-0): it is not a data directory; found: setup.py, src, tests\n",
+        2, "", f"txnkafka: error: {tmp_path} has no meta.properties, and contains what is not Kafka's: it is "
+        "not a data directory, and nothing was written; found: .git, app-1/notes.txt, setup.py and 1 more. "
+        "Name a new or empty directory, or move away what does not belong to the logs\n",
     )  # fmt: skip
-    assert sorted(each.name for each in tmp_path.iterdir()) == [".git", "setup.py", "src", "tests"]
+    assert sorted(tmp_path.rglob("*")) == before

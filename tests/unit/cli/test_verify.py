@@ -13,7 +13,7 @@ from tests.models.log_directory import LogDirectory
 from tests.unit.cli.conftest import Run
 from txnkafka.env import LocalFileSystem
 
-FIELDS = ["file", "position", "severity", "code", "message", "remedy"]
+FIELDS = ["file", "position", "severity", "code", "message", "remedy", "cause"]
 
 
 @pytest.fixture

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
+from txnkafka.logdir import LogDir
 from txnkafka.logdir.verify.report import verify_partition
 
 SEGMENTS = {0: [batch(0), batch(2)], 4: [batch(4), batch(6)]}
@@ -202,3 +204,62 @@ def test_a_damaged_last_offset_does_not_take_the_batches_behind_it(
         list(view.records())
     errors = [each for each in verify_partition(view) if each.severity == "error"]
     assert [(each.code, each.position) for each in errors] == [("corrupt-batch", 2 * len(batches[0]))]
+
+
+# Zeros
+
+
+def of_parts(path: Path, *parts: bytes | int) -> Path:
+    """Write a segment of these bytes, and of as many zeros as a number says, without occupying the disk."""
+    path = path / "t-0" / f"{0:020}.log"
+    path.parent.mkdir(parents=True)
+    with path.open("wb") as file:
+        for part in parts:
+            if isinstance(part, int):
+                file.truncate(file.tell() + part)
+                file.seek(0, 2)
+            else:
+                file.write(part)
+    return path.parent.parent
+
+
+MIB = 1 << 20
+
+
+@pytest.mark.parametrize("io", ["mmap", "pread"])
+@pytest.mark.parametrize(
+    ("parts", "code", "text"),
+    [
+        ([3 * MIB], "zero-tail", f"{3 * MIB} zero bytes to the end"),
+        ([5 * MIB + 1], "zero-tail", f"{5 * MIB + 1} zero bytes to the end"),
+        ([100_000, b"x"], "garbage-tail",
+         "100000 zero bytes, then 1 bytes with other content; 100001 bytes to the end"),
+        ([2 * MIB, b"x" * 50], "garbage-tail",
+         f"{2 * MIB} zero bytes, then 50 bytes with other content; {2 * MIB + 50} bytes to the end"),
+        ([6 * MIB, b"x" * 50, 10], "garbage-tail",
+         f"{6 * MIB} zero bytes, then 60 bytes with other content; {6 * MIB + 60} bytes to the end"),
+        ([500 * MIB, b"x" * 50], "garbage-tail", f"{500 * MIB + 50} bytes to the end"),
+        ([500 * MIB + 3], "zero-tail", "at least "),
+    ],
+)  # fmt: skip
+def test_what_is_said_of_zeros_is_true_of_the_file(
+    tmp_path: Path, io: Any, parts: list[bytes | int], code: str, text: str
+) -> None:
+    """A reader sees 1 or 4 MiB at a time."""
+    first = batch(0)
+    log_dir = LogDir(of_parts(tmp_path, first, *parts), io=io)
+    (finding,) = log_dir.partition("t", 0).tail_findings
+    assert (finding.code, finding.position) == (code, len(first))
+    assert text in finding.message
+    found = verify_partition(log_dir.partition("t", 0))
+    (verified,) = [each for each in found if each.code.endswith("-tail")]
+    assert (verified.code, verified.message) == (code, finding.message)
+
+
+@pytest.mark.parametrize("size", [MIB, 100_000_000, 1 << 30])
+def test_a_preallocated_segment_is_no_fault(tmp_path: Path, size: int) -> None:
+    first = batch(0)
+    log_dir = LogDir(of_parts(tmp_path, first, size - len(first)))
+    assert log_dir.partition("t", 0).tail_findings == []
+    (finding,) = [each for each in verify_partition(log_dir.partition("t", 0)) if each.code.endswith("-tail")]
+    assert (finding.severity, finding.code) == ("note", "zero-tail")

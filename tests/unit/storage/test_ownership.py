@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from txnkafka.errors import FlushUnderWayError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.ownership import check_data_directory
+from txnkafka.storage.recovery.log_end import Repair
 from txnkafka.storage.work import perform
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -139,21 +141,75 @@ def test_a_directory_that_was_not_closed_is_warned_of(tmp_path: Path) -> None:
 # What is taken
 
 
-def test_a_directory_of_something_else_is_not_taken(tmp_path: Path) -> None:
-    (tmp_path / "setup.py").touch()
-    with pytest.raises(LogDirError, match=r"it is not a data directory; found: setup.py"):
-        DataDirectory(LocalDataFiles(), str(tmp_path), lambda topic: LogConfig(), now_ms=NOW)
-    assert [each.name for each in tmp_path.iterdir()] == ["setup.py"]
+def in_directory(path: Path, *names: str) -> Path:
+    """Create files, and directories where a name ends with a slash."""
+    for name in names:
+        file = path / name
+        (file if name.endswith("/") else file.parent).mkdir(parents=True, exist_ok=True)
+        if not name.endswith("/"):
+            file.touch()
+    return path
+
+
+def everything_in(path: Path) -> list[str]:
+    return sorted(str(each.relative_to(path)) for each in path.rglob("*"))
+
+
+LOG = "00000000000000000000.log"
+
+
+@pytest.mark.parametrize(
+    ("names", "foreign"),
+    [
+        (["setup.py"], "setup.py"),
+        (["hosts", "cfg/", "app-1/notes.txt"], "app-1/notes.txt, cfg, hosts"),
+        (["dbus-1/system.d/", "polkit-1/rules.d/"], "dbus-1/system.d, polkit-1/rules.d"),
+        (["app-1/"], "app-1/"),
+        (["app-1"], "app-1"),
+        (["app-1/.DS_Store"], "app-1/"),
+        (["app-1/a", "app-1/b", "app-1/c", "app-1/d"], "app-1/a, app-1/b, app-1/c and 1 more"),
+        ([f"orders-0/{LOG}", "app-1/notes.txt"], "app-1/notes.txt"),
+        ([f"orders-0/{LOG}", "orders-0/notes.txt"], "orders-0/notes.txt"),
+        ([f"orders-0/{LOG}", "notes.txt"], "notes.txt"),
+        ([f"orders-0/{LOG}", "backup-1.old-delete/notes.txt"], "backup-1.old-delete/notes.txt"),
+        ([".bashrc", ".config/"], ".bashrc, .config"),
+        (["photos-checkpoint"], "photos-checkpoint"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("repair", [None, Repair(), Repair(full=True, truncate_corrupt=True)])
+def test_a_directory_of_something_else_is_not_taken(
+    tmp_path: Path, names: list[str], foreign: str, repair: Repair | None
+) -> None:
+    """Directories may be named like partitions by chance. Nothing is written, no lock file either."""
+    before = everything_in(in_directory(tmp_path, *names))
+    with pytest.raises(LogDirError, match=f"not a data directory, .* found: {re.escape(foreign)}\\. Name"):
+        DataDirectory(LocalDataFiles(), str(tmp_path), lambda topic: LogConfig(), now_ms=NOW, repair=repair)
+    assert everything_in(tmp_path) == before
 
 
 @pytest.mark.parametrize(
     "names",
-    [[], [".lock", ".snapshot", "lost+found"], ["src", "meta.properties"], ["src", "orders-0"],
-     ["recovery-point-offset-checkpoint", "meta.properties.tmp"]],
+    [
+        [],
+        [".lock", ".snapshot/", "lost+found/"],
+        ["src/", "meta.properties"],
+        ["orders-0/", "meta.properties"],
+        ["recovery-point-offset-checkpoint", "meta.properties.tmp"],
+        [f"orders-0/{LOG}", "orders-0/leader-epoch-checkpoint.tmp", "bills-0/partition.metadata"],
+        [f"__cluster_metadata-0/{LOG}", "__cluster_metadata-0/quorum-state",
+         "__cluster_metadata-0/00000000000000000009-0000000001.checkpoint.part"],
+        [f"orders-0.0123-delete/{LOG}.deleted", f"bills-0.0123-future/{LOG}"],
+    ],
 )  # fmt: skip
 def test_a_data_directory(tmp_path: Path, names: list[str]) -> None:
     """A new file system, what a crash has left, a directory of partitions."""
-    for name in names:
-        (tmp_path / name).mkdir()
+    in_directory(tmp_path, *names)
     check_data_directory(LocalDataFiles(), str(tmp_path))
     check_data_directory(LocalDataFiles(), str(tmp_path / "new"))
+
+
+def test_directories_that_nobody_writes_to_are_not_looked_into(tmp_path: Path) -> None:
+    """A link is refused as a partition."""
+    in_directory(tmp_path, f"logs/orders-0/{LOG}", "elsewhere/notes.txt")
+    (tmp_path / "logs" / "app-1").symlink_to(tmp_path / "elsewhere")
+    check_data_directory(LocalDataFiles(), str(tmp_path / "logs"))

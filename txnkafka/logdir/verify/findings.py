@@ -40,7 +40,8 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "repeated-batch": ("warning", "nothing to do: consumers return the records once"),
     "torn-tail": ("warning", AFTER_A_KILL),
     "undecided-transaction": (
-        "error", "restore the missing or damaged segment, or read with read_uncommitted",
+        "error",
+        "restore the missing or damaged segment, or read with read_uncommitted",
     ),
     "unknown-magic": ("error", f"{_RESTORE}: no checksum covers a batch's magic byte"),
     "unreadable-file": ("error", "check permissions and the disk"),
@@ -95,6 +96,16 @@ REMEDIES: Final[dict[tuple[str, str], str]] = {
     ("missing-snapshot", "warning"): _SNAPSHOT,
     ("missing-txnindex", "note"): _REBUILT,
     ("txnindex-lacks-entry", "note"): _REBUILT,
+    ("zero-tail", "note"): "nothing to do: the broker cuts them off when it starts",
+}
+
+
+# remedies of what follows from another finding: nothing correct is deleted
+_FOLLOWS: Final = "nothing to do with this file: the log is not known there, see '{cause}'"
+CONSEQUENCES: Final[dict[str, str]] = {
+    "snapshot-contradicts-log": _FOLLOWS,
+    "snapshot-lacks-producer": _FOLLOWS,
+    "undecided-transaction": "it is decided when the log is restored, see '{cause}'",
 }
 
 
@@ -103,7 +114,7 @@ class Stopped(Exception):  # noqa: N818  the end that was asked for, not an erro
 
 
 class Findings:
-    """The findings so far. ``on_finding`` is called with each of them at once."""
+    """The findings so far. ``on_finding`` is called with each of them by ``settle``, in its order."""
 
     def __init__(
         self, *, fail_fast: bool = False, on_finding: Callable[[Finding], None] | None = None
@@ -112,15 +123,26 @@ class Findings:
         self._fail_fast = fail_fast
         self._on_finding = on_finding
         self._counts: Counter[tuple[str, str]] = Counter()
+        self._settled = 0  # so many of them are in their order
 
     def add(
-        self, code: str, file: str, message: str, *, position: int | None = None, severity: str | None = None
+        self,
+        code: str,
+        file: str,
+        message: str,
+        *,
+        position: int | None = None,
+        severity: str | None = None,
+        cause: str = "",
     ) -> None:
-        """Add a finding; ``severity`` overrides the usual one of the code."""
+        """Add a finding; ``severity`` overrides the usual one of the code. A finding that follows from
+        another one has the code of that as ``cause``, and possibly a remedy of its own."""
         usual, remedy = CODES[code]
         severity = severity or usual
         remedy = REMEDIES.get((code, severity), remedy)
-        self.take(Finding(file, position, severity, code, message, remedy))
+        if cause:
+            remedy = CONSEQUENCES.get(code, remedy).format(cause=cause)
+        self.take(Finding(file, position, severity, code, message, remedy, cause))
 
     def take(self, finding: Finding) -> None:
         """Add a finding that another part of the reader has made."""
@@ -131,10 +153,19 @@ class Findings:
 
     def _list(self, finding: Finding) -> None:
         self.found.append(finding)
-        if self._on_finding is not None:
-            self._on_finding(finding)
         if self._fail_fast and finding.severity != "note":
+            self.settle()
             raise Stopped
+
+    def settle(self) -> None:
+        """Order the findings since the last call, those of one partition: each code where it was found
+        first, and below it what follows from it."""
+        ordered = _causes_first(self.found[self._settled :])
+        self.found[self._settled :] = ordered
+        self._settled = len(self.found)
+        if self._on_finding is not None:
+            for finding in ordered:
+                self._on_finding(finding)
 
     def finish(self) -> None:
         """Add a finding for each code and file of which some findings were counted but not listed."""
@@ -147,3 +178,16 @@ class Findings:
                     )
                 )
         self._counts.clear()
+        self.settle()
+
+
+def _causes_first(findings: list[Finding]) -> list[Finding]:
+    of_their_own = dict.fromkeys(each.code for each in findings if not each.cause)
+    roots = {code: number for number, code in enumerate(of_their_own)}
+    own = {code: number for number, code in enumerate(dict.fromkeys(each.code for each in findings))}
+    last = len(findings)
+
+    def rank(finding: Finding) -> tuple[int, bool, int]:
+        return roots.get(finding.cause or finding.code, last), bool(finding.cause), own[finding.code]
+
+    return sorted(findings, key=rank)

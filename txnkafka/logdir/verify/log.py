@@ -17,7 +17,7 @@ from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
 from txnkafka.errors import CorruptRecordError, LogDirError
 from txnkafka.logdir.cleaning import Cleaning
-from txnkafka.logdir.log_end import tail_finding
+from txnkafka.logdir.log_end import is_preallocated, tail_finding
 from txnkafka.logdir.partition_files import PartitionFiles
 from txnkafka.logdir.partition_source import PartitionSource
 from txnkafka.logdir.verify.epochs import LeaderEpochCheck
@@ -104,7 +104,7 @@ class LogCheck:
             except (OSError, LogDirError) as error:
                 self._findings.add("unreadable-file", segment.path, str(error))
                 self.order.damage()
-                self.producers.damage()
+                self.producers.damage("unreadable-file")
                 self.is_complete = False
             finally:
                 segment.close()
@@ -193,9 +193,9 @@ class LogCheck:
 
     def _report_damage(self, i: int, segment: SegmentReader, damage: _Damage, behind: int | None) -> None:
         self.order.damage()
-        self.producers.damage()
-        last = i + 1 == len(self.segments)
-        if behind is not None or not last:
+        is_end = behind is None and i + 1 == len(self.segments)
+        self.producers.damage("" if is_end else "damaged-segment")
+        if not is_end:
             follows = "no further batch was found" if behind is None else f"batches go on at {behind}"
             self._findings.add(
                 "damaged-segment", segment.path,
@@ -206,13 +206,17 @@ class LogCheck:
         self.damaged_end = True
         if self.source.being_written and damage.stop != "garbage":
             return
+        stopped = {
+            "clean_shutdown": self.source.clean_shutdown,
+            "was_flushed": self.end_offset < (self.source.recovery_point or 0),
+        }
+        if is_preallocated(damage.stop, segment.size, **stopped):
+            text = f"the log ends here: {damage.reason}, as log.preallocate leaves them"
+            self._findings.add("zero-tail", segment.path, text, position=damage.position, severity="note")
+            return
         self._findings.take(
-            tail_finding(
-                segment.path, damage.position, damage.stop, damage.reason,
-                clean_shutdown=self.source.clean_shutdown,
-                was_flushed=self.end_offset < (self.source.recovery_point or 0),
-            )
-        )  # fmt: skip
+            tail_finding(segment.path, damage.position, damage.stop, damage.reason, **stopped)
+        )
 
     def _corrupt(
         self, i: int, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex

@@ -62,6 +62,7 @@ class ProducerCheck:
         self._paths = snapshots
         self._waiting = sorted(offset for offset in snapshots if offset >= self._first_offset)
         self._active = False
+        self._cause = ""  # the damage after which the producers are not known
         self._segment: SegmentReader | None = None
         self._ended = _SegmentTransactions({}, {}, set())
 
@@ -78,13 +79,15 @@ class ProducerCheck:
     def begin_segment(self, segment: SegmentReader, *, missing_before: bool) -> None:
         """Continue with the next segment."""
         if missing_before:
-            self._scan.hole()
+            self.damage("missing-segment")
         self._segment = segment
         self._ended = _SegmentTransactions({}, {}, set())
 
-    def damage(self) -> None:
-        """Note that the next bytes are no batches: markers may be lost there."""
+    def damage(self, code: str) -> None:
+        """Note that the next bytes are no batches: markers may be lost there. ``code`` is the finding that
+        says so, empty where the log ends."""
         self._scan.hole()
+        self._cause = self._cause or code
 
     def window(self, index: BatchIndex, excluded: list[int]) -> None:
         """Replay the next batches."""
@@ -108,6 +111,8 @@ class ProducerCheck:
         anomalies: list[tuple[str, int, str]] = []
         for i in (*excluded, stop):
             self._producers.replay_checked(index, start, min(i, stop), self._completed, anomalies)
+            if i < stop:
+                self._cause = self._cause or ("corrupt-batch" if index.crc_wrong[i] else "misplaced-batch")
             start = max(start, i + 1)
         for name, number, text in anomalies:
             self._anomaly(name, index[number], text)
@@ -143,6 +148,7 @@ class ProducerCheck:
             f"the end marker of producer {transaction.producer_id}'s transaction at offsets "
             f"{transaction.first_offset} to {transaction.last_offset} is missing or damaged: "
             f"its {transaction.records} records are held back from read_committed",
+            cause=self._cause,
         )  # fmt: skip
 
     def _anomaly(self, code: str, header: BatchHeader, text: str) -> None:
@@ -153,8 +159,9 @@ class ProducerCheck:
         # an idempotent producer whose state expired may begin again at 0 with the same epoch
         severity = "note" if restarts else None
         self._findings.add(
-            code.replace("_", "-"), self._segment.path, text, position=header.position, severity=severity
-        )
+            code.replace("_", "-"), self._segment.path, text,
+            position=header.position, severity=severity, cause=self._cause,
+        )  # fmt: skip
 
     def end_segment(self, *, believed: bool, damaged: bool, written: bool) -> None:
         """Compare the segment's ``.txnindex``. ``believed``: the broker would use the file without a
@@ -245,10 +252,13 @@ class ProducerCheck:
         replayed = Replayed(offset, producers, self._first_offset, self._order.intact_from)
         for problem in snapshot_problems(entries, replayed):
             if problem.lacking:
-                self._findings.add("snapshot-lacks-producer", path, problem.text)
-            else:
-                severity = "error" if offset == max(self._paths) else "warning"
-                self._findings.add("snapshot-contradicts-log", path, problem.text, severity=severity)
+                self._findings.add("snapshot-lacks-producer", path, problem.text, cause=self._cause)
+                continue
+            severity = "error" if offset == max(self._paths) else "warning"
+            self._findings.add(
+                "snapshot-contradicts-log", path, problem.text,
+                severity="note" if self._cause else severity, cause=self._cause,
+            )  # fmt: skip
 
     def _read_snapshot(self, path: str) -> Iterator[ProducerStateEntry] | None:
         try:

@@ -65,9 +65,9 @@ def verify(
 
     ``level``: ``header`` looks at batch headers only, ``crc`` also at every checksum, ``records`` also
     decodes every record. ``fail_fast`` stops at the first finding that is worse than a note. ``on_finding``
-    is called with each finding at once; ``on_partition`` with each partition before it is checked;
-    ``progress`` with a file and the number of bytes checked since the last call. Raises ValueError for an
-    unknown ``level``.
+    is called with each finding when its partition is checked, causes first; ``on_partition`` with each
+    partition before that; ``progress`` with a file and the number of bytes checked since the last call.
+    Raises ValueError for an unknown ``level``.
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -117,6 +117,7 @@ class _Run:
     def directories(self, log_dir: LogDir, chosen: list[TopicPartition]) -> None:
         check_directories(log_dir, self.findings)
         check_topic_ids([log_dir.partition(*name).source for name in chosen], self.findings)
+        self.findings.settle()
 
     def partition(self, view: PartitionView) -> None:
         """Check a partition. One that cannot be read is a finding, so that the other partitions are still
@@ -126,6 +127,7 @@ class _Run:
             self._partition(view)
         except (KafkaError, OSError) as error:
             self.findings.add(UNREADABLE_PARTITION, view.path, str(error))
+        self.findings.settle()
 
     def _partition(self, view: PartitionView) -> None:
         source, files = view.source, view.files

@@ -4,7 +4,7 @@ Kafka finds everything by name: a directory named ``orders-3`` is a partition, a
 ``00000000000000000042.log`` is a segment. These functions parse such names by Kafka's own rules and return
 None for names that Kafka would not accept.
 
-Source: ``LocalLog.parseTopicPartitionName``, ``LogFileUtils``, ``LogLoader``.
+Source: ``LocalLog.parseTopicPartitionName``, ``LogFileUtils``, ``LogLoader``, ``Snapshots``.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ __all__ = [
     "PartitionDirectory",
     "SegmentFile",
     "file_name",
+    "is_metadata_snapshot",
     "marked_directory",
     "parse_partition_directory",
     "parse_segment_file",
@@ -52,6 +53,7 @@ FileKind = Literal["log", "index", "timeindex", "txnindex", "snapshot"]
 FileSuffix = Literal["", ".deleted", ".cleaned", ".swap"]
 
 _MARKED_STATES: Final[tuple[DirectoryState, ...]] = ("delete", "future", "stray")
+_METADATA_SNAPSHOT = re.compile(r"\d{20}-\d{10}\.checkpoint(\.part|\.deleted)?", re.ASCII)
 _PARTITION_NUMBER = re.compile(r"\+?[0-9]+")
 _SEGMENT_FILE = re.compile(
     r"([0-9]{20})\.(log|index|timeindex|txnindex|snapshot)(\.deleted|\.cleaned|\.swap)?"
@@ -122,3 +124,9 @@ def file_name(base_offset: int, kind: FileKind) -> str:
     if not 0 <= base_offset <= _LARGEST_OFFSET:
         raise ValueError(f"no file name for base offset {base_offset}")
     return f"{base_offset:020d}.{kind}"
+
+
+def is_metadata_snapshot(name: str) -> bool:
+    """Whether this is the name of a snapshot of the metadata log: end offset and epoch, finished or not
+    (``Snapshots.parse``)."""
+    return _METADATA_SNAPSHOT.fullmatch(name) is not None

@@ -24,6 +24,7 @@ from txnkafka.record.crc import first_invalid_crc
 __all__ = ["MAX_OPEN_SEGMENTS", "LogFileReader", "SegmentReader", "divided"]
 
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are scanned first, and should still be in the cache for the records
+ZERO_WINDOWS = 16  # so many windows of zeros are read; a preallocated segment has up to 1 GiB of them
 MAX_OPEN_SEGMENTS = 64  # a partition with more closes each after a pass over it
 
 Examine = Callable[[int, memoryview, BatchIndex], None]
@@ -160,6 +161,7 @@ class LogFileReader:
             # zeros at the end of a window may be the beginning of a batch, but a whole header of zeros is not
             stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
             if at_end or (stuck and len(data) >= MIN_FRAME):
+                self._look_after_zeros(index, end)
                 yield position, data, index
                 return
             if len(index) == 0:
@@ -172,6 +174,50 @@ class LogFileReader:
             yield position, data, index
             position = index.end_position
             size = self._window_bytes
+
+    def _look_after_zeros(self, index: BatchIndex, end: int) -> None:
+        """Where zeros begin instead of a batch, count them in the whole file, and look for other bytes after
+        them: a window shows neither."""
+        begin = index.end_position
+        if index.stop not in ("zeros", "garbage") or end - begin < MIN_FRAME:
+            return
+        zeros, is_all = self._count_zeros(begin, end)
+        rest = end - begin - zeros
+        if zeros < MIN_FRAME:
+            return
+        count = f"{zeros} zero bytes" if is_all else f"at least {zeros} zero bytes"
+        if not rest or not (is_all or self._ends_with_data(end)):
+            index.truncate(len(index), "zeros", f"{count} to the end" if is_all else count)
+        else:
+            follows = f"then {rest} bytes with other content" if is_all else "and other content behind them"
+            reason = f"no batch begins here: {count}, {follows}; {end - begin} bytes to the end"
+            index.truncate(len(index), "garbage", reason)
+
+    def _count_zeros(self, position: int, end: int) -> tuple[int, bool]:
+        """Count the zeros from ``position`` on; returns also whether their end was found."""
+        begin = position
+        for _ in range(ZERO_WINDOWS):
+            data = self._copy(position, min(self._window_bytes, end - position))
+            zeros = len(data) if data.count(0) == len(data) else len(data) - len(data.lstrip(b"\0"))
+            position += zeros
+            if zeros < len(data) or position >= end or not data:
+                return position - begin, True
+        return position - begin, False
+
+    def _ends_with_data(self, end: int) -> bool:
+        """Whether the last bytes before ``end`` are not all zero, as behind a hole that a power cut left."""
+        data = self._copy(end - self._window_bytes, self._window_bytes)
+        return data.count(0) < len(data)
+
+    def _copy(self, position: int, length: int) -> bytearray:
+        """Read into memory of its own: the bytes of the last window stay valid."""
+        assert self._file is not None
+        data = bytearray(length)
+        try:
+            del data[self._file.read_into(memoryview(data), position) :]
+        except OSError as error:
+            raise self._unreadable(error) from error
+        return data
 
     def _read_ahead(self, position: int, length: int) -> None:
         if self._file is not None and length > 0:

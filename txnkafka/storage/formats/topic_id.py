@@ -26,7 +26,7 @@ def topic_id_from_bytes(data: bytes) -> str:
 def topic_id_to_bytes(text: str) -> bytes:
     """Return the 16 bytes for 22 characters. Raises ``ValueError`` for anything else."""
     if not _TOPIC_ID.fullmatch(text):
-        raise ValueError(f"not an id: {text[:40]!r}")
+        raise ValueError(f"not an id: {text[:40]!r}; it has 22 characters, as random_uuid() makes them")
     return base64.urlsafe_b64decode(text + "==")
 
 

@@ -5,6 +5,8 @@ Source: ``UnifiedLog.fetchOffsetByTimestamp``, ``LogSegment.findOffsetByTimestam
 
 from __future__ import annotations
 
+from contextlib import closing
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka._core.read_committed import BOUNDED
@@ -13,6 +15,8 @@ from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -39,33 +43,78 @@ def find_by_timestamp(log: PartitionLog, timestamp: int) -> FoundRecord | None:
 
 
 def find_newest(log: PartitionLog) -> FoundRecord | None:
-    """The first record with the largest timestamp of the log; None for a log without timestamps. Raises
-    CorruptRecordError and OSError."""
-    newest = max((segment.latest_timestamp() for segment in log.segments), default=NO_TIMESTAMP)
-    return None if newest == NO_TIMESTAMP else find_by_timestamp(log, newest)
+    """The first record with the largest timestamp among those at or above the log start; None when there is
+    no record. Where Kafka answers with a record that ``DeleteRecords`` has deleted, or that the cleaner has
+    removed from its batch, this is one that exists. Raises CorruptRecordError and OSError."""
+    newest: FoundRecord | None = None
+    for segment in _with_records(log):
+        if newest is None or segment.latest_timestamp() > newest.timestamp:
+            newest = _newest_in(segment, log.log_start_offset, newest)
+    return newest
+
+
+def _with_records(log: PartitionLog) -> Iterator[LogSegment]:
+    """Yield the segments that may have records at or above the log start."""
+    segments = list(log.segments)
+    ends = [segment.base_offset for segment in segments[1:]]
+    for segment, end in zip_longest(segments, ends):
+        if segment.size and (end is None or end > log.log_start_offset):
+            yield segment
+
+
+def _newest_in(
+    segment: LogSegment, log_start_offset: int, newest: FoundRecord | None
+) -> FoundRecord | None:
+    """The first record of a segment with its largest timestamp, unless ``newest`` is as new. The time index
+    has the largest timestamp of all records that the segment ever had: often one of them has it still."""
+    if (found := _first_in(segment, segment.latest_timestamp(), log_start_offset)) is not None:
+        return found
+
+    def later() -> int:
+        return NO_TIMESTAMP if newest is None else newest.timestamp + 1
+
+    for found in _records(segment, NO_TIMESTAMP, log_start_offset, later):
+        newest = found
+    return newest
 
 
 def _first_in(segment: LogSegment, timestamp: int, log_start_offset: int) -> FoundRecord | None:
-    is_loaded_for_this = segment.load()
-    before = segment.time_index.lookup(timestamp - 1)  # an entry is the largest timestamp up to its offset
-    position = segment.offset_index.lookup(before.offset).position
-    if is_loaded_for_this:
-        segment.unload()
+    with closing(_records(segment, timestamp, log_start_offset, lambda: timestamp)) as found:
+        return next(found, None)
+
+
+def _records(
+    segment: LogSegment, begin: int, log_start_offset: int, least: Callable[[], int]
+) -> Iterator[FoundRecord]:
+    """Yield the records of a segment from the first on that may have the timestamp ``begin``, as far as their
+    timestamp is ``least()`` or later, which may change after each. A batch is read when its header allows
+    it."""
+    position = _position(segment, begin)
     decoder, reader = ChunkDecoder(), segment.view()
     try:
         for _, _, index in reader.windows(position):
-            selection = bytearray(len(index))
-            for i, newest in enumerate(index.max_timestamp):
-                if newest >= timestamp:
+            selection, least_ms = bytearray(len(index)), least()
+            for i, latest in enumerate(index.max_timestamp):
+                if latest >= least_ms:
                     selection[i] = BOUNDED  # end markers have timestamps, too
             batches = SelectedBatches(
                 reader.read, index, selection, log_start_offset, settled=reader.guard
             )
             for columns in decoder.chunks(batches):
                 for record in records_of(columns):
-                    if record.timestamp >= timestamp:
+                    if record.timestamp >= least():
                         epoch = index.partition_leader_epoch[index.find(record.offset)]
-                        return FoundRecord(record.timestamp, record.offset, epoch)
+                        yield FoundRecord(record.timestamp, record.offset, epoch)
     finally:
         reader.close()
-    return None
+
+
+def _position(segment: LogSegment, timestamp: int) -> int:
+    if timestamp == NO_TIMESTAMP:
+        return 0
+    is_loaded_for_this = segment.load()
+    before = segment.time_index.lookup(timestamp - 1)  # an entry is the largest timestamp up to its offset
+    position = segment.offset_index.lookup(before.offset).position
+    if is_loaded_for_this:
+        segment.unload()
+    return position

@@ -187,9 +187,11 @@ def _write_newest(found: FoundLog, producers: ProducerTable, *, has_data: bool, 
     """Write a snapshot at the log end unless there is one, or the log is empty."""
     newest = found.snapshots.newest(found.log_end_offset)
     if found.log_end_offset > (found.segments[0].base_offset if newest is None else newest):
-        if newest is None and start.clean_shutdown and has_data and len(producers):
+        is_lost = newest is None and has_data and bool(len(producers))
+        if start.clean_shutdown and (is_lost or (start.repair is not None and newest is not None)):
             path = found.snapshots.path(found.log_end_offset)
-            found.note(path, "written from the log", "no sound snapshot is there")
+            why = "no sound snapshot is there" if newest is None else "no snapshot is at the log end"
+            found.note(path, "written from the log", why)
         found.snapshots.write(found.log_end_offset, producers.snapshot())
 
 

@@ -1,0 +1,90 @@
+"""Decides by names alone whether a directory is a data directory, before anything is written to it.
+
+A name like ``app-1`` may be that of a partition by chance. A directory without ``meta.properties`` is
+therefore taken only when each directory named like a partition has Kafka's files, no file that Kafka would
+not write, and no foreign file beside it.
+
+Source: ``LogLoader``, ``LogManager``, ``FileQuorumStateStore``, ``Snapshots``, ``RemoteIndexCache``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.storage.formats.layout import (
+    BOOTSTRAP_CHECKPOINT,
+    CLEAN_SHUTDOWN_FILE,
+    CLEANER_OFFSET_CHECKPOINT,
+    HIGH_WATERMARK_CHECKPOINT,
+    LEADER_EPOCH_CHECKPOINT,
+    LOCK_FILE,
+    LOG_START_OFFSET_CHECKPOINT,
+    META_PROPERTIES,
+    PARTITION_METADATA,
+    RECOVERY_POINT_CHECKPOINT,
+    is_metadata_snapshot,
+    parse_partition_directory,
+    parse_segment_file,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from txnkafka.env import DirectoryEntry, FileSystem
+
+__all__ = ["foreign_names", "holds_log"]
+
+_TEMPORARY: Final = ".tmp"  # of a small file that was being replaced
+_OF_A_DIRECTORY: Final = frozenset(
+    (
+        BOOTSTRAP_CHECKPOINT, CLEAN_SHUTDOWN_FILE, CLEANER_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT,
+        LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES, RECOVERY_POINT_CHECKPOINT,
+        "remote-log-index-cache",
+    )
+)  # fmt: skip
+_OF_A_PARTITION: Final = frozenset((LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, "quorum-state"))
+# What a file system, its snapshots or a version control system keep in an otherwise empty directory.
+_OF_THE_SYSTEM: Final = frozenset(
+    (".DS_Store", ".gitignore", ".gitkeep", ".snapshot", ".snapshots", ".zfs", "lost+found")
+)
+
+
+def holds_log(names: Collection[str]) -> bool:
+    """Whether one of the names in a directory shows that it is a partition."""
+    return any(name == PARTITION_METADATA or parse_segment_file(name) is not None for name in names)
+
+
+def foreign_names(files: FileSystem, path: str, entries: Collection[DirectoryEntry]) -> list[str]:
+    """Return what Kafka did not write among the ``entries`` of the directory at ``path``, which has no
+    ``meta.properties``: names in it, and names in directories named like a partition, as ``app-1/notes.txt``.
+    Such a directory without a file of Kafka is named itself, as ``app-1/``. Raises OSError.
+
+    A directory that is a link, or cannot be listed, is left out: nothing is written to it.
+    """
+    found = []
+    for entry in entries:
+        if entry.may_be_directory and parse_partition_directory(entry.name) is not None:
+            if not entry.is_link and not entry.fault:
+                found += _foreign_in_partition(files, files.join(path, entry.name), entry.name)
+        elif not _is_known(entry.name, _OF_A_DIRECTORY):
+            found.append(entry.name)
+    return found
+
+
+def _foreign_in_partition(files: FileSystem, directory: str, shown: str) -> list[str]:
+    try:
+        names = [entry.name for entry in files.list(directory)]
+    except PermissionError:
+        return []
+    if _OF_THE_SYSTEM.issuperset(names):
+        return [f"{shown}/"]
+    return [f"{shown}/{name}" for name in names if not _is_of_partition(name)]
+
+
+def _is_of_partition(name: str) -> bool:
+    is_of_log = parse_segment_file(name) is not None or is_metadata_snapshot(name)
+    return is_of_log or _is_known(name, _OF_A_PARTITION)
+
+
+def _is_known(name: str, known: frozenset[str]) -> bool:
+    return name in _OF_THE_SYSTEM or name.removesuffix(_TEMPORARY) in known
