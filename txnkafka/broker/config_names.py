@@ -72,7 +72,8 @@ _NAMES = """
     log.dir.failure.timeout.ms log.flush.offset.checkpoint.interval.ms
     log.flush.start.offset.checkpoint.interval.ms log.initial.task.delay.ms max.connection.creation.rate
     max.decompressed.message.bytes metadata.log.dir metadata.log.segment.bytes metadata.log.segment.ms
-    metadata.max.idle.interval.ms metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+    metadata.max.idle.interval.ms metric.reporters metrics.num.samples
+    metrics.recording.level metrics.sample.window.ms
     min.insync.replicas node.id num.io.threads num.network.threads num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms
     offsets.load.buffer.size offsets.topic.compression.codec offsets.topic.replication.factor
