@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["CONTROLLER", "METADATA_PARTITION", "MetadataLog", "bootstrap_features"]
+__all__ = ["CONTROLLER", "METADATA_PARTITION", "MetadataLog", "formatted_levels", "formatted_records"]
 
 LOG = logging.getLogger("txnkafka.broker")
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
@@ -93,13 +93,13 @@ class MetadataLog:
         state = self._replayed(newest)
         self.image, self.size_since_snapshot = state.image, state.size
         self.kraft_version = state.kraft_version
-        bootstrap_path = files.join(data_path, BOOTSTRAP_CHECKPOINT)
-        self._check_levels(self.image.features or bootstrap_features(files, bootstrap_path))
+        formatted = [] if self.image.features else formatted_records(files, data_path, state)
+        self._check_levels(self.image.features or formatted_levels(formatted))
         self.epoch = self._elect(state, now_ms)
         if self.image.has_open_transaction:
             self._append_now([metadata_records.abort_transaction("Controller failover")], now_ms)
         if not self.image.features:
-            self._append_now(_bootstrap(files, bootstrap_path), now_ms)
+            self._append_now(_bootstrap(formatted), now_ms)
         self._fence_brokers(now_ms)
         self.log.flush()
 
@@ -264,32 +264,32 @@ def _opened(files: DataFiles, directory: str, newest: SnapshotId | None, now_ms:
     return open_log(*named, start, now_ms=now_ms).log
 
 
-def bootstrap_features(files: DataFiles, path: str) -> dict[str, int]:
-    """Return the levels of features in ``bootstrap.checkpoint``, which ``kafka-storage format`` has left for
-    the first start; nothing without that file. Raises LogDirError, OSError."""
-    if not files.exists(path):
-        return {}
-    values = [record.value or {} for record in _formatted(files, path) if record.type == _FEATURE_LEVEL]
-    return {value["name"]: value["feature_level"] for value in values}
-
-
-def _formatted(files: DataFiles, path: str) -> list[LogRecord]:
+def formatted_records(files: DataFiles, data_path: str, state: MetadataReplay) -> list[LogRecord]:
+    """Return what ``kafka-storage format`` has left for the first start: in ``0-0.checkpoint``, which the
+    state was loaded from, or before Apache Kafka 4.4 in ``bootstrap.checkpoint``. Raises LogDirError,
+    OSError."""
+    path = files.join(data_path, BOOTSTRAP_CHECKPOINT)
+    if state.formatted or not files.exists(path):
+        return state.formatted
     found = [record for record in read_checkpoint(files, path) if control_type(record) is None]
     return [decode_metadata(record.value) for record in found]
 
 
-def _bootstrap(files: DataFiles, path: str) -> list[LogRecord]:
-    """What the first start of a cluster writes: what ``kafka-storage format`` has left for it, or the
-    defaults."""
-    records = [
+def formatted_levels(records: Sequence[LogRecord]) -> dict[str, int]:
+    """Return the levels of features among the records for the first start."""
+    values = [record.value or {} for record in records if record.type == _FEATURE_LEVEL]
+    return {value["name"]: value["feature_level"] for value in values if value}
+
+
+def _bootstrap(formatted: Sequence[LogRecord]) -> list[LogRecord]:
+    """What the first start of a cluster writes: what was left for it, or the defaults."""
+    defaults = [
         metadata_records.feature_level(name, level)
         for name, level in metadata_records.BOOTSTRAP_FEATURES.items()
     ]
-    if files.exists(path):
-        records = _formatted(files, path)
     return [
         metadata_records.begin_transaction("Bootstrap records"),
-        *records,
+        *(formatted or defaults),
         metadata_records.config(4, "", "min.insync.replicas", "1"),
         metadata_records.end_transaction(),
     ]

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.metadata_log import bootstrap_features
+from txnkafka.broker.metadata_log import formatted_levels, formatted_records
 from txnkafka.broker.metadata_replay import MetadataReplay
 from txnkafka.broker.metadata_snapshot import KRAFT_VOTERS, control_type, find_snapshots, read_checkpoint
 from txnkafka.coordinator.cluster_image import ClusterImage
@@ -90,7 +90,7 @@ def read_registry(files: DataFiles, path: str) -> Registry:
         findings.append(error("bad-metadata-log", directory, str(fault), _RESTORE))
     formatted: dict[str, int] = {}
     with suppress(KafkaError):  # of a damaged file, which is a finding
-        formatted = bootstrap_features(files, files.join(path, BOOTSTRAP_CHECKPOINT))
+        formatted = formatted_levels(formatted_records(files, path, state))
     return Registry(state.image, state.kraft_version, _voters(state), findings, formatted)
 
 
