@@ -281,7 +281,7 @@ def test_unknown_levels_of_a_directory_that_was_only_formatted(to: Owner) -> Non
     files.remove(f"{DIRECTORY}/{0:020}.log")
     write_now(files, SnapshotId(0, 0), feature_level("metadata.version", 34))
     assert [each.code for each in check(files, "/data", to, now_ms=NOW).findings] == ["unknown-feature"]
-    with pytest.raises(KafkaError, match="metadata.version has level 34"):
+    with pytest.raises(KafkaError, match=r"metadata\.version has level 34"):
         Node(files)
 
 
