@@ -37,8 +37,8 @@ def java(memory: str, *arguments: str) -> list[str]:
 class KafkaBroker:
     """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in
     the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``. With
-    ``is_static`` the only voter is in the configuration, and not in the directory. ``release`` gives the levels
-    of features that the directory is formatted with.
+    ``is_static`` the only voter is in the configuration, and not in the directory. ``release`` gives the
+    levels of features that the directory is formatted with.
     """
 
     def __init__(

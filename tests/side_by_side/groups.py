@@ -222,7 +222,10 @@ def _commit_in_transaction(version: int, offset: int, epoch: int = 0, **changes:
     ]
     topics = [{"name": "~t", "partitions": parts}, {"name": "~missing", "partitions": parts[:1]}]
     if version >= 6:
-        topics = [{"topic_id": TOPIC_ID, "partitions": parts}, {"topic_id": UNKNOWN_ID, "partitions": parts[:1]}]
+        topics = [
+            {"topic_id": TOPIC_ID, "partitions": parts},
+            {"topic_id": UNKNOWN_ID, "partitions": parts[:1]},
+        ]
     fields = {"transactional_id": "~a", "group_id": GROUP, "producer_id": FIRST_PRODUCER, "topics": topics}
     return Request("TxnOffsetCommit", version, {**fields, "producer_epoch": epoch, **changes})
 
