@@ -1,4 +1,4 @@
-"""``ErrorCode``: the error codes of Apache Kafka 4.3.1, with the reaction that each requires of a client.
+"""``ErrorCode``: the error codes of Apache Kafka 4.4.0, with the reaction that each requires of a client.
 
 Source: ``org.apache.kafka.common.protocol.Errors``; families are the base classes of its exceptions
 (KIP-1050). tests/conformance compares every row with Kafka's own classes.
@@ -211,6 +211,9 @@ class ErrorCode(enum.IntEnum):
     STREAMS_INVALID_TOPOLOGY_EPOCH = 131
     STREAMS_TOPOLOGY_FENCED = 132
     SHARE_SESSION_LIMIT_REACHED = 133, Family.RETRIABLE
+    GROUP_DELETION_FAILED = 134
+    STREAMS_TOPOLOGY_DESCRIPTION_UPDATE_FAILED = 135
+    CONTROLLER_ID_NOT_REGISTERED = 136
 
 
 _ROWS: Final = {int(row): row for row in ErrorCode}

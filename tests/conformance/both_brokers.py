@@ -14,7 +14,7 @@ from txnkafka.env import LocalDataFiles, SystemClock
 
 __all__ = ["BROKERS", "EXHAUSTED_SOON", "Running", "broker", "prepare"]
 
-BROKERS = ("txnkafka", "Apache Kafka 4.3.1")
+BROKERS = ("txnkafka", "Apache Kafka 4.4.0")
 EXHAUSTED_SOON = 32764  # two below the last epoch that a producer id is given with
 
 

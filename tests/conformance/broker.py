@@ -37,7 +37,8 @@ def java(memory: str, *arguments: str) -> list[str]:
 class KafkaBroker:
     """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in
     the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``. With
-    ``is_static`` the only voter is in the configuration, and not in the directory.
+    ``is_static`` the only voter is in the configuration, and not in the directory. ``release`` gives the
+    levels of features that the directory is formatted with.
     """
 
     def __init__(
@@ -46,9 +47,10 @@ class KafkaBroker:
         properties: Mapping[str, str] | None = None,
         *,
         is_static: bool = False,
+        release: str | None = None,
         jvm_options: Sequence[str] = ("-Xmx512m", "-XX:+UseSerialGC"),
     ) -> None:
-        self._jvm_options = jvm_options
+        self._jvm_options, self._release = jvm_options, release
         self.log_dir = directory / "data"
         self._config = directory / "server.properties"
         self._log = directory / "server.log"
@@ -134,6 +136,8 @@ class KafkaBroker:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # a leading dash would look like an option
         options = ["format", f"--cluster-id={cluster_id}", "--config", str(self._config), "--standalone"]
+        if self._release is not None:
+            options += ["--release-version", self._release]
         command = java("-Xmx256m", "kafka.tools.StorageTool", *options)
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

@@ -23,7 +23,7 @@ __all__ = ["COPIERS", "Copier", "Work", "Writer"]
 SECONDS = 60.0
 COPIERS = {
     "librdkafka": lambda: [sys.executable, "-m", "tests.conformance.endless_copy_process"],
-    "java-4.3": lambda: java_program("java-4.3", kafka_jars(), "EndlessCopyProcess"),
+    "java-4.4": lambda: java_program("java-4.4", kafka_jars(), "EndlessCopyProcess"),
 }
 
 

@@ -39,7 +39,7 @@ def tool(server: Server, *arguments: str) -> str:
     return done.stdout
 
 
-@pytest.mark.parametrize("version", ["4.3", "3.9"])
+@pytest.mark.parametrize("version", ["4.4", "3.9"])
 def test_a_java_program_copies_each_record_once(server: Server, version: str) -> None:
     source, target, group = f"in-{version}", f"out-{version}", f"copier-{version}"
     for topic in (source, target):

@@ -41,10 +41,10 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
     kafka = KafkaBroker(tmp_path_factory.mktemp("kills"), is_static=True)
     clients = {
         "librdkafka": Writing(ConfluentClient(1.5)),
-        "java-4.3": Writing(started("java-4.3", kafka.log_dir.parent / "java.log"), IMPATIENT),
+        "java-4.4": Writing(started("java-4.4", kafka.log_dir.parent / "java.log"), IMPATIENT),
         "kafka-python": Writing(kafka_python(kafka.log_dir.parent / "python.log"), IMPATIENT),
     }
-    readers = {"librdkafka": Reader, "java-4.3": partial(JavaReader, kafka.log_dir.parent)}
+    readers = {"librdkafka": Reader, "java-4.4": partial(JavaReader, kafka.log_dir.parent)}
     report = kill_under_load(clients, kafka.log_dir, kills=KILLS, seed=SEED, readers=readers)
     yield Left(kafka, report, records(kafka.log_dir))
     kafka.stop()

@@ -32,7 +32,7 @@ ERRORS: dict[str, dict[str, str]] = {
         "timeout above the maximum": "INVALID_TRANSACTION_TIMEOUT",
         "send after a new producer id": "_FENCED or _PURGE_QUEUE",
     },
-    "java-4.3": {
+    "java-4.4": {
         "commit of a fenced instance": "PRODUCER_FENCED",
         "send of a zombie": "INVALID_PRODUCER_EPOCH",
         "abort of a zombie": "PRODUCER_FENCED",

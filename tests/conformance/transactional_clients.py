@@ -1,4 +1,4 @@
-"""Real clients that take the same commands: Java 4.3, Java 3.9 and franz-go as processes, confluent-kafka."""
+"""Real clients that take the same commands: Java 4.4, Java 3.9 and franz-go as processes, confluent-kafka."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def java_program(name: str, jars: Path, program: str = "ClientProcess") -> list[
 
 def copy(version: str, server: str, topic: str, target: str, group: str, records: int) -> None:
     """Copy so many records with a Java client of a version, in transactions with the group's offsets."""
-    jars = {"4.3": kafka_jars, "3.9": kafka_3_9_clients}[version]()
+    jars = {"4.4": kafka_jars, "3.9": kafka_3_9_clients}[version]()
     program = java_program(f"java-{version}", jars, "CopyProcess")
     command = [*program, server, topic, target, group, str(records)]
     subprocess.run(command, check=True, timeout=2 * SECONDS)
@@ -64,7 +64,7 @@ class JavaReader:
     def __init__(self, directory: Path, server: str, topic: str, partitions: int) -> None:
         self.records: dict[int, list[tuple[int, str]]] = {number: [] for number in range(partitions)}
         self.failures: list[str] = []
-        program = java_program("java-4.3", kafka_jars(), "FollowProcess")
+        program = java_program("java-4.4", kafka_jars(), "FollowProcess")
         self._command = [*program, server, topic, str(partitions)]
         self._seen, self._said = directory / "java-reader.out", directory / "java-reader.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -95,7 +95,7 @@ class JavaMember:
     """A member of a group as a process, by Java's consumer; ``topic`` is a pattern behind a slash."""
 
     def __init__(self, log: Path, server: str, group: str, protocol: str, topic: str, *settings: str) -> None:
-        command = java_program("java-4.3", kafka_jars(), "MemberProcess")
+        command = java_program("java-4.4", kafka_jars(), "MemberProcess")
         self._seen, self._said = log.with_suffix(".out"), log
         with self._seen.open("wb") as seen, self._said.open("wb") as said:
             self._process = subprocess.Popen(
@@ -138,7 +138,7 @@ def _go() -> list[str]:
 
 
 PROCESSES: dict[str, Callable[[], list[str]]] = {
-    "java-4.3": lambda: java_program("java-4.3", kafka_jars()),
+    "java-4.4": lambda: java_program("java-4.4", kafka_jars()),
     "java-3.9": lambda: java_program("java-3.9", kafka_3_9_clients()),
     "franz-go": _go,
 }

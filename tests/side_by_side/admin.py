@@ -101,11 +101,10 @@ def _features() -> Iterator[Request]:
             yield update(("group.version", 0, 3), ("share.version", 0, 3))
             yield update(("group.version", 1, 2))
             yield update(("metadata.version", 30))
-            yield update(("kraft.version", 1))
         for row in (
             ("transaction.version", 1), ("transaction.version", 3), ("transaction.version", 2, 0),
             ("transaction.version", 2, 9), ("transaction.version", -1), ("no.such", 1), ("no.such", 0),
-            ("metadata.version", 6), ("metadata.version", 31), ("metadata.version", 7, 2),
+            ("metadata.version", 6), ("metadata.version", 34), ("metadata.version", 7, 2),
             ("kraft.version", 2),
         ):  # fmt: skip
             if version or len(row) == 2:

@@ -144,18 +144,11 @@ ALLOWED: Final = (
         "finalized_features_epoch",
     ),
     Rule(
-        "quorum",
-        "there is no quorum of voters, and so no level of kraft.version",
+        "levels of groups",
+        "share and streams groups are not served; Kafka has kraft.version 1 from the beginning",
         "ApiVersions",
-        r"finalized_features\.kraft\.version",
+        r"(finalized|supported)_features\.(share|streams|kraft)\.version",
         lambda request, ours, kafka: ours == MISSING,
-    ),
-    Rule(
-        "voters",
-        "the voter is not in the log, and stays out of it; Kafka has this level of kraft.version",
-        "UpdateFeatures",
-        r"error_code|results",
-        lambda request, ours, kafka: "'kraft.version', 'max_version_level': 1" in str(request),
     ),
     Rule(
         "directory of the voter",

@@ -221,6 +221,11 @@ def _commit_in_transaction(version: int, offset: int, epoch: int = 0, **changes:
         {"partition_index": 7, "committed_offset": offset},
     ]
     topics = [{"name": "~t", "partitions": parts}, {"name": "~missing", "partitions": parts[:1]}]
+    if version >= 6:
+        topics = [
+            {"topic_id": TOPIC_ID, "partitions": parts},
+            {"topic_id": UNKNOWN_ID, "partitions": parts[:1]},
+        ]
     fields = {"transactional_id": "~a", "group_id": GROUP, "producer_id": FIRST_PRODUCER, "topics": topics}
     return Request("TxnOffsetCommit", version, {**fields, "producer_epoch": epoch, **changes})
 
@@ -238,7 +243,7 @@ def _transactions() -> Iterator[Request]:
         yield _commit_in_transaction(version, 1, epoch=3)
         yield _commit_in_transaction(version, 1, transactional_id="~b")
         if version >= 3:
-            yield _commit_in_transaction(version, 1, generation_id=4, member_id="m")
+            yield _commit_in_transaction(version, 1, generation_id_or_member_epoch=4, member_id="m")
         yield Request("EndTxn", 3, {**identity, "producer_epoch": 0, "committed": version % 2 == 0})
         yield from _looks()
     yield Request("InitProducerId", 5, {"transactional_id": "~c", "transaction_timeout_ms": 60_000})
@@ -246,7 +251,7 @@ def _transactions() -> Iterator[Request]:
     for epoch in range(4):
         yield _commit_in_transaction(5, 20 + epoch, epoch, **second)
         yield from _looks()
-        stranger = {"group_id": "~nobody", "generation_id": 2, "member_id": "m"}
+        stranger = {"group_id": "~nobody", "generation_id_or_member_epoch": 2, "member_id": "m"}
         yield _commit_in_transaction(5, 1, epoch, **second, **stranger)
         yield _commit_in_transaction(5, 1, epoch + 7, **second)
         yield _commit(9, 30 + epoch)

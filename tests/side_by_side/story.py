@@ -142,10 +142,11 @@ class Story:
             {"partition_index": number, "committed_offset": options.get("offset", 0)}
             for number in options.get("partitions", [0])
         ]
+        topic = {"topic_id": TOPIC_ID} if step.version >= 6 else {"name": options.get("topic", TOPIC)}
         return "TxnOffsetCommit", {
             **self._of(step),
             "group_id": options.get("group", "~g"),
-            "topics": [{"name": options.get("topic", TOPIC), "partitions": parts}],
+            "topics": [{**topic, "partitions": parts}],
         }
 
     def _commit(self, step: Step, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:

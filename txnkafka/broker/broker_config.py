@@ -244,6 +244,7 @@ def is_topic_config(name: str) -> bool:
     return known and name not in NOT_OF_TOPICS
 
 
+_MOST_DECOMPRESSED: Final = 2_147_483_639  # the largest array of Java
 # Topic configs that mean something on several brokers only, or to tiered storage, which there is not; and
 # those that Apache Kafka 4 has removed, which older tools set. With what they may be.
 _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
@@ -251,8 +252,12 @@ _WITHOUT_EFFECT: Final[Mapping[str, Callable[[str], bool]]] = {
     "leader.replication.throttled.replicas": _are_replicas,
     "min.insync.replicas": _is_number(1, _INT32_MAX),
     "unclean.leader.election.enable": _is_switch,
+    "errors.deadletterqueue.group.enable": _is_switch,
     "local.retention.bytes": _is_number(-2),
     "local.retention.ms": _is_number(-2),
+    "max.decompressed.message.bytes": _is_number(1, _MOST_DECOMPRESSED),
+    "remote.copy.lag.bytes": _is_number(-1),
+    "remote.copy.lag.ms": _is_number(-1),
     "remote.storage.enable": _is_off,
     "remote.log.copy.disable": _is_switch,
     "remote.log.delete.on.disable": _is_switch,

@@ -78,8 +78,9 @@ _NAMES = """
     log.cleaner.io.buffer.size log.cleaner.io.max.bytes.per.second log.cleaner.threads
     log.dir.failure.timeout.ms log.flush.offset.checkpoint.interval.ms
     log.flush.start.offset.checkpoint.interval.ms log.initial.task.delay.ms max.connection.creation.rate
-    metadata.log.dir metadata.log.segment.bytes metadata.log.segment.ms metadata.max.idle.interval.ms
-    metric.reporters metrics.num.samples metrics.recording.level metrics.sample.window.ms
+    max.decompressed.message.bytes metadata.log.dir metadata.log.segment.bytes metadata.log.segment.ms
+    metadata.max.idle.interval.ms metric.reporters metrics.num.samples
+    metrics.recording.level metrics.sample.window.ms
     min.insync.replicas node.id num.io.threads num.network.threads num.recovery.threads.per.data.dir
     num.replica.alter.log.dirs.threads num.replica.fetchers offsets.commit.timeout.ms
     offsets.load.buffer.size offsets.topic.compression.codec offsets.topic.replication.factor
@@ -109,6 +110,11 @@ _OF_OTHER_GROUPS = """
     group.share.partition.max.record.locks group.share.persister.class.name
     group.share.record.lock.duration.ms group.share.session.timeout.ms
     group.streams.assignment.interval.ms group.streams.assignor.offload.enable
+    errors.deadletterqueue.auto.create.topics.enable errors.deadletterqueue.topic.name.prefix
+    group.share.dlq.manager.class.name group.streams.acceptable.recovery.lag group.streams.assignors
+    group.streams.max.warmup.replicas group.streams.min.task.offset.interval.ms
+    group.streams.num.warmup.replicas group.streams.rack.aware.assignment.tags
+    group.streams.task.offset.interval.ms group.streams.topology.description.plugin.class
     group.streams.heartbeat.interval.ms group.streams.initial.rebalance.delay.ms
     group.streams.max.assignment.interval.ms group.streams.max.heartbeat.interval.ms
     group.streams.max.session.timeout.ms group.streams.max.size group.streams.max.standby.replicas
@@ -192,7 +198,7 @@ _WITHOUT_SECURITY: Final = (
     "password.",
     "delegation.",
 )
-_OF_TIERED_STORAGE: Final = ("remote.", "log.local.retention.")
+_OF_TIERED_STORAGE: Final = ("remote.", "log.local.retention.", "log.remote.")
 _OF_ZOOKEEPER: Final = "zookeeper."
 
 

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txnkafka.broker.registry_change import register
+from txnkafka.broker.registry_change import register, register_voter
 from txnkafka.coordinator import metadata_records
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE
+from txnkafka.coordinator.features import KRAFT_VERSION, METADATA_VERSION, SERVED_FEATURES
 from txnkafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -20,26 +21,11 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.metadata_records import LogRecord
 
-__all__ = ["SUPPORTED_FEATURES", "FeatureUpdate", "UpgradeType", "update_features"]
-
-SUPPORTED_FEATURES: Final = {
-    "eligible.leader.replicas.version": (0, 1),
-    "group.version": (0, 1),
-    "kraft.version": (0, 1),
-    "metadata.version": (7, 30),
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
-    "transaction.version": (0, 2),
-}
-"""Lowest and highest level of each feature, as in Apache Kafka 4.3.1."""
+__all__ = ["FeatureUpdate", "UpgradeType", "finalized_features", "update_features"]
 
 _THING: Final = "features"
 _ELR: Final = "eligible.leader.replicas.version"
 _MIN_ISR: Final = "min.insync.replicas"
-_FIXED: Final = {
-    "metadata.version": "the records of the metadata log are those of this level",
-    "kraft.version": "the voters of the metadata log stay where they are",
-}
 
 
 class UpgradeType(IntEnum):
@@ -83,8 +69,10 @@ def update_features(
         if refused is not None:
             error = ErrorCode.INVALID_UPDATE_VERSION
             broker.durability.soon(lambda: done(error, refused))
-        elif validate_only or not records:
+        elif validate_only or all(update.level == _level(broker, update.name) for update in updates):
             broker.durability.soon(lambda: done(ErrorCode.NONE))
+        elif any(_is_raised_quorum(broker, update) for update in updates):
+            register_voter(broker, broker.data.identity.directory_id or "", records, done)
         else:
             register(broker, records, done)
 
@@ -107,9 +95,11 @@ def _reason(broker: Broker, update: FeatureUpdate) -> str | None:
         return "The controller does not support the given upgrade type."
     if level < 0:
         return "A feature version cannot be less than 0."
-    if name not in SUPPORTED_FEATURES:
+    if level == current:
+        return None  # also of a feature that Apache Kafka has set here, and this broker does not serve
+    if name not in SERVED_FEATURES:
         return f"{controller} does not support this feature."
-    low, high = SUPPORTED_FEATURES[name]
+    low, high = SERVED_FEATURES[name]
     if not low <= level <= high:
         return f"{controller} only supports versions {low}-{high}"
     if level < current and kind == UpgradeType.UPGRADE:
@@ -119,13 +109,28 @@ def _reason(broker: Broker, update: FeatureUpdate) -> str | None:
         )
     if level > current and kind != UpgradeType.UPGRADE:
         return "Can't downgrade to a newer version."
-    if level != current and name in _FIXED:
-        return f"It cannot be changed: {_FIXED[name]}."
+    if name == METADATA_VERSION:
+        return "It cannot be changed: the records of the metadata log are those of this level."
+    if name == KRAFT_VERSION and level < current:
+        return "It cannot be lowered: the voter stays in the metadata log."
+    if name == KRAFT_VERSION and broker.data.identity.directory_id is None:
+        return "meta.properties has no directory.id, by which the metadata log names a voter."
     return None
 
 
+def finalized_features(broker: Broker) -> dict[str, int]:
+    """The levels of the features that this broker serves, as clients are told. Level 0 is left out."""
+    served = SERVED_FEATURES.keys() - {KRAFT_VERSION}
+    levels = {name: level for name, level in broker.image.features.items() if name in served}
+    return levels | ({KRAFT_VERSION: level} if (level := broker.metadata.kraft_version) else {})
+
+
+def _is_raised_quorum(broker: Broker, update: FeatureUpdate) -> bool:
+    return update.name == KRAFT_VERSION and update.level > _level(broker, KRAFT_VERSION)
+
+
 def _level(broker: Broker, name: str) -> int:
-    if name == "kraft.version":
+    if name == KRAFT_VERSION:
         return broker.metadata.kraft_version
     return broker.image.features.get(name, 0)
 
@@ -133,7 +138,7 @@ def _level(broker: Broker, name: str) -> int:
 def _records(broker: Broker, update: FeatureUpdate) -> list[LogRecord]:
     """Nothing where the level stays. Where leaders may be elected out of those that have left the ISR, the
     limit of it must be the same for all brokers."""
-    if update.level == _level(broker, update.name):
+    if update.level == _level(broker, update.name) or update.name == KRAFT_VERSION:
         return []
     records = [metadata_records.feature_level(update.name, update.level)]
     if update.name == _ELR and update.level:

@@ -23,7 +23,13 @@ from txnkafka.broker.metadata_snapshot import (
 )
 from txnkafka.config import LogConfig
 from txnkafka.coordinator import metadata_records
-from txnkafka.coordinator.metadata_records import decode_metadata, encode_leader_change, encode_metadata
+from txnkafka.coordinator.features import UNKNOWN_LEVEL_REMEDY, unknown_levels
+from txnkafka.coordinator.metadata_records import (
+    decode_metadata,
+    encode_leader_change,
+    encode_metadata,
+    encode_voter,
+)
 from txnkafka.env import make_directories, replace_file
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.model import TopicPartition
@@ -39,23 +45,26 @@ from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.recovery.log_loader import Start, open_log
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from txnkafka.broker.metadata_snapshot import SnapshotId
     from txnkafka.coordinator.metadata_records import LogRecord
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["METADATA_PARTITION", "MetadataLog"]
+__all__ = ["CONTROLLER", "METADATA_PARTITION", "MetadataLog", "formatted_levels", "formatted_records"]
 
 LOG = logging.getLogger("txnkafka.broker")
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
+CONTROLLER: Final = ("CONTROLLER", "127.0.0.1", 9093)
+"""Name and address of the listener for controllers that the next owner gets, where none has set another."""
 _TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 _CONFIG: Final = LogConfig(
     segment_bytes=1 << 30, retention_ms=-1, retention_bytes=-1, cleanup_policy="delete",
     max_message_bytes=8 << 20,
 )  # fmt: skip
 _QUORUM_STATE: Final = "quorum-state"
+_FEATURE_LEVEL: Final = "feature_level_record"
 _NO_DIRECTORY: Final = "AAAAAAAAAAAAAAAAAAAAAA"
 _QUORUM_STATE_LIMIT: Final = 64 << 10
 _LARGEST_EPOCH: Final = (1 << 31) - 1
@@ -84,11 +93,13 @@ class MetadataLog:
         state = self._replayed(newest)
         self.image, self.size_since_snapshot = state.image, state.size
         self.kraft_version = state.kraft_version
+        formatted = [] if self.image.features else formatted_records(files, data_path, state)
+        self._check_levels(self.image.features or formatted_levels(formatted))
         self.epoch = self._elect(state, now_ms)
         if self.image.has_open_transaction:
             self._append_now([metadata_records.abort_transaction("Controller failover")], now_ms)
         if not self.image.features:
-            self._append_now(_bootstrap(files, files.join(data_path, BOOTSTRAP_CHECKPOINT)), now_ms)
+            self._append_now(_bootstrap(formatted), now_ms)
         self._fence_brokers(now_ms)
         self.log.flush()
 
@@ -141,6 +152,10 @@ class MetadataLog:
                         f"{directory} is that of a cluster, or meta.properties is of another node: "
                         f"{topic.name}-{number} has a replica on node {others[0]}, this is {self.node_id}"
                     )
+
+    def _check_levels(self, features: Mapping[str, int]) -> None:
+        for fault in unknown_levels(features):
+            raise KafkaError(f"{self.log.directory}: {fault}. To read and write it, {UNKNOWN_LEVEL_REMEDY}")
 
     def old_snapshots(self, retention_bytes: int, retention_ms: int, now_ms: int) -> list[SnapshotId]:
         """Return the snapshots that are too old, or too much together with the log; never the newest. Raises
@@ -196,6 +211,12 @@ class MetadataLog:
         values = [(None, bytes(encode_metadata(record)), now_ms) for record in records]
         self._append(values, self.epoch, now_ms)
 
+    def append_voter(self, directory_id: str, now_ms: int) -> None:
+        """Append the records that raise ``kraft.version`` to 1: the voter, this node with its directory, is
+        in the log from now on. Raises KafkaStorageError."""
+        voter = encode_voter(self.node_id, directory_id, *CONTROLLER)
+        self._append([(key, value, now_ms) for key, value in voter], self.epoch, now_ms, control=True)
+
     def apply(self, records: Sequence[LogRecord]) -> None:
         """Let the image change: the records are durable."""
         for record in records:
@@ -243,19 +264,32 @@ def _opened(files: DataFiles, directory: str, newest: SnapshotId | None, now_ms:
     return open_log(*named, start, now_ms=now_ms).log
 
 
-def _bootstrap(files: DataFiles, path: str) -> list[LogRecord]:
-    """What the first start of a cluster writes: what ``kafka-storage format`` has left for it, or the
-    defaults."""
-    records = [
+def formatted_records(files: DataFiles, data_path: str, state: MetadataReplay) -> list[LogRecord]:
+    """Return what ``kafka-storage format`` has left for the first start: in ``0-0.checkpoint``, which the
+    state was loaded from, or before Apache Kafka 4.4 in ``bootstrap.checkpoint``. Raises LogDirError,
+    OSError."""
+    path = files.join(data_path, BOOTSTRAP_CHECKPOINT)
+    if state.formatted or not files.exists(path):
+        return state.formatted
+    found = [record for record in read_checkpoint(files, path) if control_type(record) is None]
+    return [decode_metadata(record.value) for record in found]
+
+
+def formatted_levels(records: Sequence[LogRecord]) -> dict[str, int]:
+    """Return the levels of features among the records for the first start."""
+    values = [record.value or {} for record in records if record.type == _FEATURE_LEVEL]
+    return {value["name"]: value["feature_level"] for value in values if value}
+
+
+def _bootstrap(formatted: Sequence[LogRecord]) -> list[LogRecord]:
+    """What the first start of a cluster writes: what was left for it, or the defaults."""
+    defaults = [
         metadata_records.feature_level(name, level)
         for name, level in metadata_records.BOOTSTRAP_FEATURES.items()
     ]
-    if files.exists(path):
-        found = [record for record in read_checkpoint(files, path) if control_type(record) is None]
-        records = [decode_metadata(record.value) for record in found]
     return [
         metadata_records.begin_transaction("Bootstrap records"),
-        *records,
+        *(formatted or defaults),
         metadata_records.config(4, "", "min.insync.replicas", "1"),
         metadata_records.end_transaction(),
     ]

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txnkafka.broker.metadata_snapshot import SnapshotId
+    from txnkafka.coordinator.metadata_records import LogRecord
     from txnkafka.env import DataFiles
     from txnkafka.record.batch import Record
     from txnkafka.storage.formats.segment_reader import LogFileReader
@@ -34,12 +35,15 @@ _RECORD_COST: Final = 2 << 10  # of one record, in bytes of a large one
 
 class MetadataReplay:
     """``image``, and ``voters``, the last control records of the quorum where they are in the log (KIP-853).
-    ``timestamp`` is that of the last record, ``size`` the bytes of the records behind the snapshot."""
+    ``timestamp`` is that of the last record, ``size`` the bytes of the records behind the snapshot.
+    ``formatted`` has the metadata records of ``0-0.checkpoint``, which ``kafka-storage format`` of Apache
+    Kafka 4.4 leaves for the first start: they are no state, and the first start writes them to the log."""
 
     def __init__(self) -> None:
         self.image = ClusterImage()
         self.timestamp = -1
         self.size = 0
+        self.formatted: list[LogRecord] = []
         self._voters: dict[int, Control] = {}
         self._next_offset = 0
 
@@ -69,7 +73,10 @@ class MetadataReplay:
             return
         path = files.join(directory, snapshot.name)
         for record in read_checkpoint(files, path):
-            self._replay(record, path)
+            if snapshot.end_offset or control_type(record) is not None:
+                self._replay(record, path)
+            else:
+                self.formatted.append(decode_metadata(record.value))
             yield _RECORD_COST
         self._next_offset, self.size = snapshot.end_offset, 0
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.metadata_records import LogRecord
 
-__all__ = ["register"]
+__all__ = ["register", "register_voter"]
 
 
 def register(
@@ -22,8 +22,41 @@ def register(
 ) -> None:
     """Append records as one batch, and call ``then`` when the image has them, or with the error and what
     there is to say of it."""
+    metadata = broker.metadata
+    _change(
+        broker, lambda: metadata.append(records, broker.now_ms), lambda: metadata.apply(records), then
+    )
+
+
+def register_voter(
+    broker: Broker,
+    directory_id: str,
+    records: Sequence[LogRecord],
+    then: Callable[[ErrorCode, str | None], None],
+) -> None:
+    """Like ``register``, after the records that move the voter from the configuration to the log."""
+    metadata = broker.metadata
+
+    def append() -> None:
+        metadata.append_voter(directory_id, broker.now_ms)
+        if records:
+            metadata.append(records, broker.now_ms)
+
+    def apply() -> None:
+        metadata.kraft_version = 1
+        metadata.apply(records)
+
+    _change(broker, append, apply, then)
+
+
+def _change(
+    broker: Broker,
+    append: Callable[[], None],
+    apply: Callable[[], None],
+    then: Callable[[ErrorCode, str | None], None],
+) -> None:
     try:
-        broker.metadata.append(records, broker.now_ms)
+        append()
     except KafkaError as error:
         code, message = error_code(error), str(error)
         broker.durability.soon(lambda: then(code, message))
@@ -31,7 +64,7 @@ def register(
 
     def durable(error: ErrorCode) -> None:
         if error == ErrorCode.NONE:
-            broker.metadata.apply(records)
+            apply()
         then(error, None)
 
     broker.durability.when_durable(broker.metadata.log, durable)

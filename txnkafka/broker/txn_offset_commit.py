@@ -137,7 +137,8 @@ class TxnOffsetCommit:
 
     def _durable(self, errors: dict[TopicPartition, ErrorCode]) -> None:
         gone = dict.fromkeys(self.offsets, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        self.appended = {**gone, **errors}
+        told = {each: error_for("TxnOffsetCommit", self.version, error) for each, error in errors.items()}
+        self.appended = {**gone, **told}
         self._answer()
 
     def _answered(self, answer: Answer) -> None:

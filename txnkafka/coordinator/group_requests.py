@@ -125,13 +125,15 @@ class HeartbeatAnswer(NamedTuple):
 
 
 class OffsetToCommit(NamedTuple):
-    """``expire_timestamp`` is set by clients of OffsetCommit 2 to 4 that ask for a retention."""
+    """``expire_timestamp`` is set by clients of OffsetCommit 2 to 4 that ask for a retention. The log gets
+    the ``topic_id`` if it ``stores_topic_id``: TxnOffsetCommit 0 to 5 has no ids in Kafka."""
 
     offset: int
     leader_epoch: int = -1
     metadata: str = ""
     expire_timestamp: int = -1
     topic_id: str | None = None
+    stores_topic_id: bool = True
 
 
 class CommittedOffset(NamedTuple):

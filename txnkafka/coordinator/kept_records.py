@@ -27,6 +27,7 @@ _IDENTITIES: Final = {
 }
 _REMOVALS: Final = {
     "unregister_broker_record": _BROKER,
+    "unregister_controller_record": "register_controller_record",
     "remove_access_control_entry_record": "access_control_entry_record",
     "remove_user_scram_credential_record": "user_scram_credential_record",
     "remove_delegation_token_record": "delegation_token_record",

@@ -31,8 +31,7 @@ def consumer_refusal(
         return E.UNSUPPORTED_VERSION
     if identity.generation == member.epoch:
         return None
-    is_classic = version is None or member.classic is not None
-    refused = E.ILLEGAL_GENERATION if is_classic else E.STALE_MEMBER_EPOCH
+    refused = E.STALE_MEMBER_EPOCH if member.classic is None else E.ILLEGAL_GENERATION
     if identity.generation > member.epoch:
         return refused
     for partition, offset in offsets.items():

@@ -1,4 +1,4 @@
-"""Records of the metadata log as Apache Kafka 4.3 writes them at metadata.version 30.
+"""Records of the metadata log as Apache Kafka 4.3 and 4.4 write them at metadata.version 30 to 33.
 
 Source: ``ReplicationControlManager``, ``ClusterControlManager``, ``QuorumFeatures``.
 """
@@ -13,6 +13,7 @@ from txnkafka.wire.records import (
     decode_metadata,
     encode_leader_change,
     encode_metadata,
+    encode_voter,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ __all__ = [
     "decode_metadata",
     "encode_leader_change",
     "encode_metadata",
+    "encode_voter",
     "end_transaction",
     "feature_level",
     "partition",

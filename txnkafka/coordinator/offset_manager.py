@@ -63,7 +63,8 @@ class OffsetManager:
                 continue
             value = OffsetAndMetadata(
                 identity.group_id, *partition, wanted.offset, wanted.leader_epoch, wanted.metadata,
-                self._rebalance.now_ms, wanted.expire_timestamp, None if producer else wanted.topic_id,
+                self._rebalance.now_ms, wanted.expire_timestamp,
+                wanted.topic_id if wanted.stores_topic_id else None,
             )  # fmt: skip
             key = encode_offset_commit_key(identity.group_id, *partition)
             records.append((key, encode_offset_commit_value(value)))
@@ -87,7 +88,8 @@ class OffsetManager:
         group = here.groups.get(identity.group_id)
         if group is None:
             if identity.generation >= 0:
-                return E.GROUP_ID_NOT_FOUND if version >= 9 and not is_transactional else E.ILLEGAL_GENERATION
+                is_told = is_transactional or version >= 9  # TxnOffsetCommit translates for its old clients
+                return E.GROUP_ID_NOT_FOUND if is_told else E.ILLEGAL_GENERATION
             here.groups[identity.group_id] = ClassicGroup(identity.group_id, self._rebalance.now_ms)
             return None
         if isinstance(group, ConsumerGroup):

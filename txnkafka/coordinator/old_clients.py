@@ -44,13 +44,15 @@ OLD_CODES: Final[dict[str, tuple[OldCode, ...]]] = {
         OldCode(E.TRANSACTION_ABORTABLE, 4, E.INVALID_TXN_STATE),
         OldCode(E.NETWORK_EXCEPTION, ANY, E.COORDINATOR_LOAD_IN_PROGRESS),
         OldCode(E.COORDINATOR_LOAD_IN_PROGRESS, 2, E.COORDINATOR_NOT_AVAILABLE),
+        OldCode(E.GROUP_ID_NOT_FOUND, 6, E.ILLEGAL_GENERATION),
+        OldCode(E.STALE_MEMBER_EPOCH, 6, E.ILLEGAL_GENERATION),
     ),
 }
 
 
 def error_for(api: str, version: int, error: ErrorCode) -> ErrorCode:
     """The code to answer a request of this version with; ``api`` has Kafka's name. For Produce and
-    TxnOffsetCommit, ``error`` is what the transaction coordinator told the broker that serves the request."""
+    TxnOffsetCommit, ``error`` is what a coordinator told the broker that serves the request."""
     for row in OLD_CODES.get(api, ()):
         if row.error == error and version < row.understood_from:
             error = row.told_as

@@ -32,7 +32,7 @@ from txnkafka.handover.registry import (
     no_registry,
     read_registry,
 )
-from txnkafka.handover.registry_rules import check_registry
+from txnkafka.handover.registry_rules import check_levels, check_registry
 from txnkafka.handover.report import HandOver, Owner, Step, error
 from txnkafka.handover.settings import settings_of
 from txnkafka.handover.transactions import coordinator_findings, hanging, may_be_decided, transaction_rows
@@ -134,10 +134,14 @@ class _HandingOver:
 
     def _run_broker(self) -> bool:
         """Start a broker on the directory and stop it cleanly; returns False when it could not start."""
+        where = self._files.join(self._path, METADATA_DIRECTORY)
+        if has_registry(self._files, self._path):
+            self._report.findings += check_levels(read_registry(self._files, self._path), where)
+        if not self._report.is_possible:
+            return False
         try:
             recovered = recover(self._files, self._path, now_ms=self._now_ms)
         except KafkaError as fault:
-            where = self._files.join(self._path, METADATA_DIRECTORY)
             self._report.findings.append(error("not-recovered", where, str(fault), _NOT_RECOVERED))
             return False
         self._refused(recovered.refused)
@@ -154,7 +158,7 @@ class _HandingOver:
 
     def _check_registry(self, registry: Registry, where: str) -> None:
         report, image = self._report, registry.image
-        report.features, report.next_producer_id = dict(image.features), image.next_producer_id
+        report.features, report.next_producer_id = dict(registry.features), image.next_producer_id
         report.findings += registry.findings
         if report.is_possible:
             report.findings += check_registry(registry, self._identity, self._to, where)

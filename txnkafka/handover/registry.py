@@ -9,9 +9,11 @@ Source: ``KafkaRaftClient``, ``FileQuorumStateStore``, ``BootstrapDirectory``, `
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
+from txnkafka.broker.metadata_log import formatted_levels, formatted_records
 from txnkafka.broker.metadata_replay import MetadataReplay
 from txnkafka.broker.metadata_snapshot import KRAFT_VOTERS, control_type, find_snapshots, read_checkpoint
 from txnkafka.coordinator.cluster_image import ClusterImage
@@ -23,6 +25,8 @@ from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.segment_reader import LogFileReader
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from txnkafka.env import DataFiles
     from txnkafka.logdir import Finding
 
@@ -47,6 +51,13 @@ class Registry:
     kraft_version: int = 0
     voters: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
+    formatted: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def features(self) -> Mapping[str, int]:
+        """The levels of features: of the log, or those that ``kafka-storage format`` has left for the first
+        start."""
+        return self.image.features or self.formatted
 
 
 def has_registry(files: DataFiles, path: str) -> bool:
@@ -77,7 +88,10 @@ def read_registry(files: DataFiles, path: str) -> Registry:
         _replay(files, directory, state)
     except KafkaError as fault:
         findings.append(error("bad-metadata-log", directory, str(fault), _RESTORE))
-    return Registry(state.image, state.kraft_version, _voters(state), findings)
+    formatted: dict[str, int] = {}
+    with suppress(KafkaError):  # of a damaged file, which is a finding
+        formatted = formatted_levels(formatted_records(files, path, state))
+    return Registry(state.image, state.kraft_version, _voters(state), findings, formatted)
 
 
 def _replay(files: DataFiles, directory: str, state: MetadataReplay) -> None:

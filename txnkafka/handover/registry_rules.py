@@ -1,6 +1,6 @@
 """What the next owner does with the registry: features, settings, replicas, voters, credentials. Pure.
 
-Facts about Apache Kafka 4.3.1 that are not in its documentation were observed with its broker
+Facts about Apache Kafka 4.4.0 that are not in its documentation were observed with its broker
 (``tests/conformance/test_handover.py``).
 
 Source: ``QuorumFeatures``, ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``LogConfig.validate``,
@@ -16,6 +16,7 @@ from txnkafka.broker.broker_config import BrokerConfig, check_topic, is_topic_co
 from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from txnkafka.coordinator.features import UNKNOWN_LEVEL_REMEDY, newer_levels, unknown_levels
 from txnkafka.handover.report import Owner, error, warning
 
 if TYPE_CHECKING:
@@ -23,17 +24,8 @@ if TYPE_CHECKING:
     from txnkafka.logdir import Finding
     from txnkafka.storage.formats.meta_properties import MetaProperties
 
-__all__ = ["FEATURES", "check_registry"]
+__all__ = ["check_levels", "check_registry"]
 
-FEATURES: Final = {  # that Apache Kafka 4.3.1 supports
-    "metadata.version": (7, 30),
-    "kraft.version": (0, 1),
-    "transaction.version": (0, 2),
-    "group.version": (0, 1),
-    "share.version": (0, 1),
-    "streams.version": (0, 1),
-    "eligible.leader.replicas.version": (0, 1),
-}
 _IGNORED_BY_KAFKA: Final = (
     "message.format.version", "message.downconversion.enable", "message.timestamp.difference.max.ms"
 )  # fmt: skip
@@ -48,10 +40,11 @@ _UNENFORCED: Final = {
 def check_registry(registry: Registry, identity: MetaProperties, to: Owner, where: str) -> Iterator[Finding]:
     """Yield what the next owner would refuse, or do otherwise; ``where`` is the path of the metadata log."""
     node_id = 1 if identity.node_id is None else identity.node_id
-    yield from _features(registry, where)
+    yield from check_levels(registry, where)
     yield from _cluster(registry, node_id, where)
     yield from _internal_topics(registry, where)
     if to is Owner.KAFKA:
+        yield from _features_of_kafka(registry, where)
         yield from _identity(registry, identity, where)
         yield from _leaders(registry, where)
         yield from _settings_of_kafka(registry, where)
@@ -60,20 +53,17 @@ def check_registry(registry: Registry, identity: MetaProperties, to: Owner, wher
         yield from _unenforced(registry, where)
 
 
-def _features(registry: Registry, where: str) -> Iterator[Finding]:
-    levels = registry.image.features
-    for name, level in levels.items():
-        low, high = FEATURES.get(name, (0, -1))
-        if not low <= level <= high:
-            known = f"{low} to {high}" if name in FEATURES else "none of that name"
-            yield error(
-                "unknown-feature", where, f"the feature {name} has level {level}; known is {known}",
-                "downgrade the feature with kafka-features where it was raised",
-            )  # fmt: skip
-    if levels and "metadata.version" not in levels:
-        yield error(
-            "unknown-feature", where, "there is no metadata.version in the registry",
-            "restore the metadata log: no broker has written it like that",
+def check_levels(registry: Registry, where: str) -> Iterator[Finding]:
+    """Yield the levels of features that no next owner knows."""
+    for fault in unknown_levels(registry.features):
+        yield error("unknown-feature", where, fault, UNKNOWN_LEVEL_REMEDY)
+
+
+def _features_of_kafka(registry: Registry, where: str) -> Iterator[Finding]:
+    for name, level in newer_levels(registry.features):
+        yield warning(
+            "needs-kafka-4.4", where, f"{name} {level} is unknown to Apache Kafka 4.3, which does not start",
+            "start Apache Kafka 4.4 or later on the directory",
         )  # fmt: skip
 
 

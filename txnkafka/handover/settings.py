@@ -9,6 +9,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
+from txnkafka.broker.metadata_log import CONTROLLER
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from txnkafka.handover.report import Owner
 
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 __all__ = ["settings_of"]
 
 _ADDRESS: Final = "127.0.0.1:9092"
-_CONTROLLER: Final = ("CONTROLLER", "127.0.0.1", 9093)
 _COUNTS: Final = {
     CONSUMER_OFFSETS_TOPIC: "offsets.topic.num.partitions",
     TRANSACTION_STATE_TOPIC: "transaction.state.log.num.partitions",
@@ -47,7 +47,7 @@ def settings_of(registry: Registry, identity: MetaProperties, to: Owner, path: s
         f"controller.quorum.bootstrap.servers={controller}" if registry.voters else voters,
         f"controller.listener.names={listener}",
         f"listeners=PLAINTEXT://{_ADDRESS},{listener}://{controller}",
-        *([] if listener == _CONTROLLER[0] else [_protocols(listener)]),
+        *([] if listener == CONTROLLER[0] else [_protocols(listener)]),
         f"log.dirs={path}",
         "offsets.topic.replication.factor=1",
         "transaction.state.log.replication.factor=1",
@@ -60,7 +60,7 @@ def _controller(registry: Registry) -> tuple[str, str, int]:
     for voter in registry.voters:
         for endpoint in voter.get("endpoints", ()):
             return endpoint["name"], endpoint["host"], endpoint["port"]
-    return _CONTROLLER
+    return CONTROLLER
 
 
 def _protocols(listener: str) -> str:

@@ -36,9 +36,15 @@ _SYNONYM_OF: Final = {
     **{name: name for name in DYNAMIC_WITHOUT_EFFECT},
     "local.retention.ms": "log.local.retention.ms",
     "local.retention.bytes": "log.local.retention.bytes",
+    "remote.copy.lag.ms": "log.remote.copy.lag.ms",
+    "remote.copy.lag.bytes": "log.remote.copy.lag.bytes",
+    "max.decompressed.message.bytes": "max.decompressed.message.bytes",
     "max.message.bytes": "message.max.bytes",
 }
-_OF_TIERED_STORAGE: Final = ("local.retention.ms", "local.retention.bytes")
+_OF_BROKERS_ELSEWHERE: Final = (  # settings of a broker, too, which this one does not have
+    "local.retention.ms", "local.retention.bytes", "remote.copy.lag.ms", "remote.copy.lag.bytes",
+    "max.decompressed.message.bytes",
+)  # fmt: skip
 # Settings that stand for each other, the one that wins first (DynamicBrokerConfig.brokerConfigSynonyms).
 _GROUPS: Final = (
     ("log.roll.ms", "log.roll.hours"),
@@ -64,6 +70,10 @@ _OTHERS: Final = {  # settings that mean something elsewhere: default, type, doc
     "remote.log.delete.on.disable": ("false", BOOLEAN, "whether tiered storage is emptied when it ends"),
     "local.retention.ms": ("-2", LONG, "age of what tiered storage has, too"),
     "local.retention.bytes": ("-2", LONG, "size of what tiered storage has, too"),
+    "remote.copy.lag.ms": ("0", LONG, "age at which tiered storage gets a segment; -1: as late as possible"),
+    "remote.copy.lag.bytes": ("-1", LONG, "bytes after which tiered storage gets a segment"),
+    "max.decompressed.message.bytes": ("2147483639", INT, "largest record when decompressed"),
+    "errors.deadletterqueue.group.enable": ("false", BOOLEAN, "whether share groups may write here"),
 }
 
 
@@ -140,7 +150,7 @@ class Levels:
 
     def __init__(self, configs: Configs) -> None:
         known = {name: text for name, (text, _) in _BROKER_SETTINGS.items() if text is not None}
-        defaults = known | {_SYNONYM_OF[name]: _OTHERS[name][0] for name in _OF_TIERED_STORAGE}
+        defaults = known | {_SYNONYM_OF[name]: _OTHERS[name][0] for name in _OF_BROKERS_ELSEWHERE}
         self._levels: tuple[tuple[Mapping[str, str], int], ...] = (
             (configs.of_node, _OF_NODE),
             (configs.of_cluster, _OF_CLUSTER),

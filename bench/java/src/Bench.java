@@ -7,7 +7,7 @@ import java.lang.management.ThreadMXBean;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
-import org.apache.kafka.common.utils.AppInfoParser;
+import org.apache.kafka.common.utils.internals.AppInfoParser;
 
 /**
  * Runs Kafka's own classes for the benchmarks, driven over a pipe so that rounds of both sides alternate:

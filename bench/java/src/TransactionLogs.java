@@ -6,7 +6,7 @@ import java.lang.reflect.Field;
 import java.lang.reflect.Method;
 import java.util.Arrays;
 import java.util.Map;
-import kafka.coordinator.transaction.TransactionConfig;
+import org.apache.kafka.coordinator.transaction.TransactionConfig;
 import kafka.coordinator.transaction.TransactionStateManager;
 import kafka.server.ReplicaManager;
 import org.apache.kafka.common.TopicPartition;

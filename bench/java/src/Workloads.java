@@ -16,9 +16,9 @@ import org.apache.kafka.common.record.internal.MemoryRecords;
 import org.apache.kafka.common.record.internal.MutableRecordBatch;
 import org.apache.kafka.common.record.internal.Record;
 import org.apache.kafka.common.record.internal.RecordBatch;
-import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.CloseableIterator;
-import org.apache.kafka.storage.internals.log.AbortedTxn;
+import org.apache.kafka.common.utils.internals.BufferSupplier;
+import org.apache.kafka.common.utils.internals.CloseableIterator;
+import org.apache.kafka.common.message.AbortedTxn;
 import org.apache.kafka.storage.internals.log.TransactionIndex;
 
 /** The ways in which Kafka reads a segment. CRCs are checked in all of them but {@link Headers}. */

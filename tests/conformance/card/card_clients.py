@@ -56,7 +56,7 @@ def _kafkajs() -> list[str]:
 
 
 COMMANDS: dict[str, Callable[[], list[str]]] = {
-    "java-4.3": PROCESSES["java-4.3"],
+    "java-4.4": PROCESSES["java-4.4"],
     "java-3.9": PROCESSES["java-3.9"],
     "kafka-python": _python("kafka_python_process"),
     "aiokafka": _python("aiokafka_process"),
@@ -67,7 +67,7 @@ COMMANDS: dict[str, Callable[[], list[str]]] = {
 REASONS = {"franz-go": NO_GO, "sarama": NO_GO, "kafkajs": NO_NODE}
 LEFT_OUT = {name: reason for name, reason in REASONS.items() if reason}
 COLUMNS = [
-    "java-4.3",
+    "java-4.4",
     "java-3.9",
     "confluent-kafka",
     *[name for name in COMMANDS if not name.startswith("java")],
@@ -88,7 +88,7 @@ def started(name: str, log: Path) -> Client:
 def version_of(name: str) -> str:
     """As its packages say."""
     if name.startswith("java"):
-        return {"java-4.3": "4.3.1", "java-3.9": _pinned("maven/kafka-3.9-clients.xml", KAFKA_CLIENTS)}[name]
+        return {"java-4.4": "4.4.0", "java-3.9": _pinned("maven/kafka-3.9-clients.xml", KAFKA_CLIENTS)}[name]
     if name == "confluent-kafka":
         return f"{version(name)}, librdkafka {confluent_kafka.libversion()[0]}"
     if name == "kafkajs":

@@ -17,13 +17,13 @@ HEAD = """\
 # Compatibility
 
 What each client does with `txnkafka serve`, made by `make conformance`: every client runs the same jobs
-([the programmes](../tests/conformance/card/jobs.py)) on txnkafka and on Apache Kafka 4.3.1. A cell is
+([the programmes](../tests/conformance/card/jobs.py)) on txnkafka and on Apache Kafka 4.4.0. A cell is
 green when both runs gave what is meant, and the same errors by name where an error is meant. Every other
 cell says why. A run whose cells differ from this page fails; other versions are only printed, and clients
 that could not be run are not compared. `TXNKAFKA_REWRITE=1` writes the page anew.
 """
 ABOUT_TOOLS = """\
-Apache Kafka's own command line tools, of version 4.3.1, and kcat: a row is green when they print the
+Apache Kafka's own command line tools, of version 4.4.0, and kcat: a row is green when they print the
 same on both brokers, times and ids aside.
 """
 

@@ -3,7 +3,7 @@ import org.apache.kafka.clients.ApiVersions;
 import org.apache.kafka.clients.producer.internals.TransactionManager;
 import org.apache.kafka.common.errors.ApiException;
 import org.apache.kafka.common.protocol.Errors;
-import org.apache.kafka.common.utils.LogContext;
+import org.apache.kafka.common.utils.internals.LogContext;
 
 /**
  * Kafka's error codes, one a line: code, name, base class of its exception in org.apache.kafka.common.errors
@@ -37,7 +37,7 @@ final class ErrorCodes {
         Field state = TransactionManager.class.getDeclaredField("currentState");
         state.setAccessible(true);
         TransactionManager manager =
-            new TransactionManager(new LogContext(), "id", 60000, 100L, new ApiVersions(), false);
+            new TransactionManager(new LogContext(), "id", 60000, 100L, new ApiVersions(), null, false);
         for (Object each : state.getType().getEnumConstants())
             if (each.toString().equals("IN_TRANSACTION"))
                 state.set(manager, each);

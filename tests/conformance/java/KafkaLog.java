@@ -125,7 +125,7 @@ public final class KafkaLog {
                 log = null;
                 break;
             case "abandon":
-                log.closeHandlers();
+                log.closeQuietly();
                 time.forget();
                 log = null;
                 break;

@@ -19,6 +19,8 @@ from txnkafka.coordinator.metadata_records import LogRecord, encode_metadata, fe
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, LogDirError
+from txnkafka.handover.hand_over import check
+from txnkafka.handover.report import Owner
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.records import decode_control_body
@@ -288,15 +290,30 @@ def test_a_log_that_begins_behind_its_snapshot_is_refused() -> None:
         Node(node.files)
 
 
-def test_features_of_a_directory_that_was_only_formatted() -> None:
-    files = MemoryFiles()
+@pytest.mark.parametrize("version", ["4.3", "4.4"])
+def test_features_of_a_directory_that_was_only_formatted(version: str) -> None:
+    """Apache Kafka 4.4 leaves them in ``0-0.checkpoint``. The log gets them: Kafka does not start without."""
+    files, snapshot = MemoryFiles(), f"{DIRECTORY}/{SnapshotId(0, 0).name}"
     records = [feature_level("metadata.version", 25), feature_level("transaction.version", 1)]
     write_now(files, SnapshotId(0, 0), *records)
-    files.rename(f"{DIRECTORY}/{SnapshotId(0, 0).name}", "/data/bootstrap.checkpoint")
+    if version == "4.3":
+        files.rename(snapshot, "/data/bootstrap.checkpoint")
     node = Node(files)
     assert node.broker.image.features == {"metadata.version": 25, "transaction.version": 1}
-    node.restart()
-    assert node.broker.image.features["transaction.version"] == 1
+    node.close()
+    files.remove(snapshot if version == "4.4" else "/data/bootstrap.checkpoint")
+    assert Node(files).broker.image.features == {"metadata.version": 25, "transaction.version": 1}
+
+
+@pytest.mark.parametrize("to", Owner)
+def test_unknown_levels_of_a_directory_that_was_only_formatted(to: Owner) -> None:
+    files = MemoryFiles()
+    Node(files).close()
+    files.remove(f"{DIRECTORY}/{0:020}.log")
+    write_now(files, SnapshotId(0, 0), feature_level("metadata.version", 34))
+    assert [each.code for each in check(files, "/data", to, now_ms=NOW).findings] == ["unknown-feature"]
+    with pytest.raises(KafkaError, match=r"metadata\.version has level 34"):
+        Node(files)
 
 
 def record(kind: str, api_key: int, version: int, /, **fields: Any) -> LogRecord:

@@ -8,9 +8,9 @@ import pytest
 
 from tests.unit.broker.node import NOW, Node
 from txnkafka._core.scan import scan
-from txnkafka.coordinator.metadata_records import partition, topic
+from txnkafka.coordinator.metadata_records import feature_level, partition, topic
 from txnkafka.errors import KafkaError, LogDirError
-from txnkafka.handover.hand_over import check
+from txnkafka.handover.hand_over import check, hand_over
 from txnkafka.handover.report import Owner
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -68,3 +68,41 @@ def test_missing_offsets_are_refused(gap: Callable[[MemoryFiles], None]) -> None
     with pytest.raises(LogDirError, match="are missing"):
         Node(files)
     assert files.read(f"{DIRECTORY}/{0:020}.log", 1 << 24) == before
+
+
+@pytest.mark.parametrize("is_clean", [True, False])
+@pytest.mark.parametrize(
+    ("name", "level"), [("metadata.version", 34), ("metadata.version", 6), ("share.version", 3), ("new", 1)]
+)
+def test_unknown_levels_are_refused_by_everybody(name: str, level: int, is_clean: bool) -> None:
+    """At such a level, records may mean what is unknown here. No owner writes anything."""
+    node = Node(MemoryFiles())
+    node.create("t")
+    node.broker.metadata.append([feature_level(name, level)], NOW)
+    node.close()
+    files = node.files
+    assert isinstance(files, MemoryFiles)
+    if not is_clean:
+        files.remove("/data/.kafka_cleanshutdown")
+    before = everything(files)
+    known = f"the feature {name} has level {level}"
+    for owner in Owner:
+        report = hand_over(files, "/data", owner, now_ms=NOW)
+        assert [finding.code for finding in report.findings] == ["unknown-feature"]
+        assert known in report.findings[0].message
+        assert everything(files) == before
+    with pytest.raises(KafkaError, match=known):
+        Node(files)
+    assert everything(files) == before
+
+
+def everything(files: MemoryFiles, path: str = "/data") -> dict[str, bytes]:
+    """The content of all files but the lock."""
+    found: dict[str, bytes] = {}
+    for entry in files.list(path):
+        name = files.join(path, entry.name)
+        if entry.is_directory:
+            found |= everything(files, name)
+        elif entry.name != ".lock":
+            found[name] = files.read(name, 1 << 24)
+    return found

@@ -74,8 +74,11 @@ def test_the_last_known_leader_is_elected_by_its_feature(
 @pytest.mark.parametrize(
     ("record", "to", "code"),
     [
-        (feature_level("metadata.version", 31), KAFKA, "unknown-feature"),
+        (feature_level("metadata.version", 34), KAFKA, "unknown-feature"),
         (feature_level("metadata.version", 6), OURS, "unknown-feature"),
+        (feature_level("metadata.version", 31), KAFKA, "needs-kafka-4.4"),
+        (feature_level("share.version", 2), KAFKA, "needs-kafka-4.4"),
+        (feature_level("share.version", 3), OURS, "unknown-feature"),
         (feature_level("made.up.version", 1), KAFKA, "unknown-feature"),
         (feature_level("transaction.version", 3), KAFKA, "unknown-feature"),
         (feature_level("metadata.version", 0), KAFKA, "unknown-feature"),
@@ -109,6 +112,11 @@ def test_each_fact(record: LogRecord, to: Owner, code: str) -> None:
 @pytest.mark.parametrize(
     ("record", "to"),
     [
+        (feature_level("metadata.version", 33), OURS),
+        (feature_level("share.version", 2), OURS),
+        (config(2, "t", "max.decompressed.message.bytes", "1000"), OURS),
+        (config(2, "t", "remote.copy.lag.ms", "-1"), OURS),
+        (config(2, "t", "remote.copy.lag.bytes", "7"), KAFKA),
         (changed(leader=-1, isr=[1]), KAFKA),
         (changed(leader=-1, isr=[], eligible_leader_replicas=[1]), KAFKA),
         (changed(leader=-1, isr=[]), OURS),

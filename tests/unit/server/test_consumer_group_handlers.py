@@ -181,16 +181,19 @@ def test_offsets_of_members_with_a_transaction() -> None:
     joined(of)
     identity = Producer(of, "x").identity
     part = txn_offset_commit.TxnOffsetCommitRequestPartition(committed_offset=1)
-    topic = txn_offset_commit.TxnOffsetCommitRequestTopic(name="t", partitions=(part,))
     fields = {
-        "transactional_id": "x", "group_id": "g", "topics": (topic,),
+        "transactional_id": "x", "group_id": "g",
         "producer_id": identity.producer_id, "producer_epoch": identity.producer_epoch,
     }  # fmt: skip
 
-    def error(member_id: str, epoch: int) -> int:
-        answer = of.ask("TxnOffsetCommit", 5, **fields, member_id=member_id, generation_id=epoch)
+    def error(member_id: str, epoch: int, version: int = 5) -> int:
+        named = {"topic_id": of.broker.image.topics["t"].topic_id} if version >= 6 else {"name": "t"}
+        topic = txn_offset_commit.TxnOffsetCommitRequestTopic(**named, partitions=(part,))
+        member = {"member_id": member_id, "generation_id_or_member_epoch": epoch}
+        answer = of.ask("TxnOffsetCommit", version, **fields, **member, topics=(topic,))
         return int(answer.topics[0].partitions[0].error_code)
 
     assert [error("a", epoch) for epoch in (1, 3, 2)] == [ErrorCode.ILLEGAL_GENERATION] * 2 + [NONE]
+    assert [error("a", epoch, 6) for epoch in (1, 3, 2)] == [ErrorCode.STALE_MEMBER_EPOCH] * 2 + [NONE]
     assert error("b", 2) == ErrorCode.UNKNOWN_MEMBER_ID
     assert error("", -1) == NONE

@@ -10,6 +10,9 @@ from tests.unit.broker.node import batch_of
 from tests.unit.server.wire_node import WireNode, node, topic_id, versions
 from txnkafka.coordinator.metadata_records import LogRecord
 from txnkafka.error_codes import ErrorCode
+from txnkafka.handover.hand_over import check
+from txnkafka.handover.registry import read_registry
+from txnkafka.handover.report import Owner
 from txnkafka.wire.messages import (
     alter_client_quotas,
     alter_partition_reassignments,
@@ -198,8 +201,9 @@ def test_update_features(version: int) -> None:
     of = node()
     refused = [("transaction.version", 3, 1), ("no.such", 1, 1), ("metadata.version", 29, 1)]
     if version:
-        refused += [("metadata.version", 29, 2), ("kraft.version", 1, 1), ("group.version", 0, 9)]
-        refused += [("group.version", 0, 1), ("share.version", -1, 1)]
+        refused += [("metadata.version", 29, 2), ("kraft.version", 2, 1), ("group.version", 0, 9)]
+        refused += [("group.version", 0, 1), ("share.version", -1, 1), ("share.version", 2, 1)]
+        refused += [("streams.version", 0, 2), ("metadata.version", 33, 1)]
     for row in refused:
         answer = update(of, version, row)
         assert answer.error_code == ErrorCode.INVALID_UPDATE_VERSION, row
@@ -215,6 +219,40 @@ def test_update_features(version: int) -> None:
     assert answer.error_code == ErrorCode.NONE
     assert len(answer.results) == (2 if version <= 1 else 0)
     assert of.broker.transactions.coordinator.version == of.broker.image.features["transaction.version"] == 2
+
+
+def test_levels_of_a_release() -> None:
+    """``kafka-features upgrade --release-version 4.3``: the voter moves to the metadata log, the other levels
+    stay."""
+    of = node()
+    levels = (*of.broker.image.features.items(), ("kraft.version", 1))
+    rows = tuple((name, level, 1) for name, level in levels)
+    before = of.broker.metadata.log.log_end_offset
+    assert update(of, 2, *rows, only=True).error_code == ErrorCode.NONE
+    assert (of.broker.metadata.kraft_version, of.broker.metadata.log.log_end_offset) == (0, before)
+    for _ in range(2):  # the second time changes nothing
+        assert update(of, 2, *rows).error_code == ErrorCode.NONE
+        assert (of.broker.metadata.kraft_version, of.broker.metadata.log.log_end_offset) == (1, before + 2)
+    software = {"client_software_name": "test", "client_software_version": "1.0"}
+    finalized = of.ask("ApiVersions", 4, **software).finalized_features
+    assert ("kraft.version", 1) in {(each.name, each.max_version_level) for each in finalized}
+    of.restart()
+    assert of.broker.metadata.kraft_version == 1
+    assert update(of, 2, ("kraft.version", 0, 2)).error_code == ErrorCode.INVALID_UPDATE_VERSION
+    registry = read_registry(of.files, of.path)
+    (voter,) = registry.voters
+    directory_id = of.broker.data.identity.directory_id
+    assert (voter["voter_id"], voter["voter_directory_id"]) == (1, directory_id)
+    of.close()
+    assert check(of.files, of.path, Owner.KAFKA, now_ms=of.now_ms).is_ready
+
+
+def test_a_voter_needs_the_id_of_its_directory() -> None:
+    of = node()
+    of.broker.data.identity = of.broker.data.identity._replace(directory_id=None)
+    answer = update(of, 2, ("kraft.version", 1, 1))
+    assert "meta.properties has no directory.id" in (answer.error_message or "")
+    assert of.broker.metadata.kraft_version == 0
 
 
 def test_a_limit_of_the_isr_for_all_brokers_comes_with_eligible_leaders() -> None:

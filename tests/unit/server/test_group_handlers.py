@@ -286,7 +286,8 @@ def test_offset_delete(version: int) -> None:
 def commit_in_transaction(of: WireNode, producer: Producer, offset: int, version: int, **fields: Any) -> int:
     part = txn_offset_commit.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
     missing = txn_offset_commit.TxnOffsetCommitRequestPartition(partition_index=7)
-    topic = txn_offset_commit.TxnOffsetCommitRequestTopic(name="t", partitions=(part, missing))
+    named = {"topic_id": of.broker.image.topics["t"].topic_id} if version >= 6 else {"name": "t"}
+    topic = txn_offset_commit.TxnOffsetCommitRequestTopic(**named, partitions=(part, missing))
     wanted = {
         "transactional_id": "x", "group_id": "g", "producer_id": producer.identity.producer_id,
         "producer_epoch": producer.identity.producer_epoch, "topics": (topic,), **fields,
@@ -314,9 +315,10 @@ def test_txn_offset_commit(version: int) -> None:
     assert producer.end() == NONE
     assert committed(of, require_stable=True) == [(5, NONE), (-1, NONE)]
     if version >= 3:
-        unknown = {"generation_id": 4, "member_id": "m", "group_id": "another"}
+        unknown = {"generation_id_or_member_epoch": 4, "member_id": "m", "group_id": "another"}
         if version >= 5:
-            assert commit_in_transaction(of, producer, 6, version, **unknown) == 22
+            told = ErrorCode.GROUP_ID_NOT_FOUND if version >= 6 else ErrorCode.ILLEGAL_GENERATION
+            assert commit_in_transaction(of, producer, 6, version, **unknown) == told
             assert commit_in_transaction(of, producer, 6, version, group_id="") == 24
             assert producer.end(commit=False) == NONE
     assert committed(of) == [(5, NONE), (-1, NONE)]
@@ -336,7 +338,7 @@ def test_offsets_of_a_zombie_are_refused_once() -> None:
     part = txn_offset_commit.TxnOffsetCommitRequestPartition(partition_index=0, committed_offset=5)
     topic = txn_offset_commit.TxnOffsetCommitRequestTopic(name="t", partitions=(part,))
     answers: list[Any] = []
-    zombie = {"generation_id": 4, "member_id": "m", "topics": (topic,)}
+    zombie = {"generation_id_or_member_epoch": 4, "member_id": "m", "topics": (topic,)}
     of.send("TxnOffsetCommit", 3, {**identity, **zombie}, answers.append)
     of.settle()
     assert [answer.topics[0].partitions[0].error_code for answer in answers] == [22]

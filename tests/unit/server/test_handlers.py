@@ -39,9 +39,35 @@ def test_api_versions(version: int) -> None:
     finalized = {each.name: each.max_version_level for each in answer.finalized_features}
     supported = {each.name: (each.min_version, each.max_version) for each in answer.supported_features}
     assert finalized.get("transaction.version") == (2 if version >= 3 else None)
-    assert supported.get("metadata.version") == ((7, 30) if version >= 3 else None)
+    assert supported.get("metadata.version") == ((7, 33) if version >= 3 else None)
     assert supported.get("transaction.version") == ((0, 2) if version >= 4 else None)
     assert (answer.finalized_features_epoch > 0) == (version >= 3)
+    not_served = {"share.version", "streams.version"}
+    assert not not_served & (finalized.keys() | supported.keys())
+    assert of.broker.image.features.keys() >= not_served  # for an Apache Kafka that opens the directory
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "error"),
+    [
+        (None, -1, ErrorCode.NONE),
+        ("own", 1, ErrorCode.NONE),
+        ("own", 2, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ("another", 1, ErrorCode.REBOOTSTRAP_REQUIRED),
+        ("own", -1, ErrorCode.INVALID_REQUEST),
+        (None, 1, ErrorCode.INVALID_REQUEST),
+    ],
+)
+def test_api_versions_of_a_client_that_means_a_node(
+    cluster_id: str | None, node_id: int, error: ErrorCode
+) -> None:
+    """KIP-1242: an address may belong to another broker by now."""
+    of = node()
+    named = of.broker.cluster_id if cluster_id == "own" else cluster_id
+    software = {"client_software_name": "test", "client_software_version": "1.0"}
+    answer = of.ask("ApiVersions", 5, **software, cluster_id=named, node_id=node_id)
+    assert answer.error_code == error
+    assert bool(answer.api_keys) == (error == ErrorCode.NONE)
 
 
 def test_api_versions_of_an_illegal_client() -> None:

@@ -2,7 +2,7 @@
 
     python -m tests.unit.wire.make_kafka_samples 'KAFKA/libs/*'
 
-The argument is a Java class path with the jars of Apache Kafka (4.3.1 made the committed file); a JDK is
+The argument is a Java class path with the jars of Apache Kafka (4.4.0 made the committed file); a JDK is
 needed.  Fields are chosen by our tables, but bytes and JSON of a sample are Kafka's alone: a table that lacks
 a field, has one too many or in the wrong version shows as a sample that cannot be made or does not read as
 its JSON.

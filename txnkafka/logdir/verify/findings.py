@@ -51,7 +51,11 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "marker-epoch-back": ("warning", "compare with a replica; the broker keeps the later marker"),
     "non-transactional-in-transaction": ("warning", "find out which client writes past its transaction"),
     "producer-epoch-back": ("warning", "find out whether a fenced producer could still write"),
-    "sequence-back": ("warning", "look for records that are there twice"),
+    "sequence-back": (
+        "warning",
+        "look for records that are there twice: a restarted broker forgets a producer whose records have "
+        "timestamps older than producer.id.expiration.ms, and appends a repeated batch again",
+    ),
     "sequence-gap": ("warning", "look for records that are missing; compare with a replica"),
     "unknown-control-type": ("error", f"{_RESTORE}: no broker loads a partition with such a batch"),
     # leader epochs

@@ -1,8 +1,10 @@
 """ApiVersions: which APIs are served in which versions, and the features.
 
-Versions 0 to 4. Version 3 tells features; it leaves out supported features whose lowest level is 0, which its
-clients refuse (KAFKA-17011), 4 tells all. Any later version is answered in version 0 with UNSUPPORTED_VERSION
-and the versions of ApiVersions alone, so that the client can ask again (KIP-511).
+Versions 0 to 5. Version 3 tells features; it leaves out supported features whose lowest level is 0, which its
+clients refuse (KAFKA-17011), 4 tells all. In version 5 the client may name the cluster and the node
+that it means to reach; another node answers REBOOTSTRAP_REQUIRED (KIP-1242). Any later version is answered in
+version 0 with UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again
+(KIP-511).
 
 Clients decide here how they write transactions: the finalized level 2 of ``transaction.version`` lets them
 use the versions that add partitions with the data (KIP-890).
@@ -13,7 +15,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.features import SUPPORTED_FEATURES
+from txnkafka.broker.features import finalized_features
+from txnkafka.coordinator.features import SERVED_FEATURES
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import SERVED
 from txnkafka.wire.messages.api_versions import (
@@ -42,13 +45,21 @@ def handle(broker: Broker, request: ApiVersionsRequest, version: int, context: C
         reply(ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=(only,)))
     elif version >= 3 and not _is_legal(request):
         reply(ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST))
+    elif _is_for_another(broker, request):
+        reply(ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED))
     else:
         reply(_answer(broker, version))
 
 
+def _is_for_another(broker: Broker, request: ApiVersionsRequest) -> bool:
+    meant = request.cluster_id, request.node_id
+    return request.cluster_id is not None and meant != (broker.cluster_id, broker.node_id)
+
+
 def _is_legal(request: ApiVersionsRequest) -> bool:
     software = request.client_software_name, request.client_software_version
-    return all(_LEGAL_SOFTWARE.fullmatch(text) for text in software)
+    names_both_or_none = (request.cluster_id is None) == (request.node_id == -1)
+    return names_both_or_none and all(_LEGAL_SOFTWARE.fullmatch(text) for text in software)
 
 
 def _answer(broker: Broker, version: int) -> ApiVersionsResponse:
@@ -59,12 +70,12 @@ def _answer(broker: Broker, version: int) -> ApiVersionsResponse:
         ),
         supported_features=tuple(
             SupportedFeatureKey(name=name, min_version=low, max_version=high)
-            for name, (low, high) in SUPPORTED_FEATURES.items()
+            for name, (low, high) in SERVED_FEATURES.items()
             if version >= 4 or low > 0
         ),
         finalized_features_epoch=broker.features_epoch,
         finalized_features=tuple(
             FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-            for name, level in sorted(broker.image.features.items())
+            for name, level in sorted(finalized_features(broker).items())
         ),
     )

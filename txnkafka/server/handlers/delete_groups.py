@@ -1,4 +1,4 @@
-"""DeleteGroups: groups without members, with their offsets (KIP-229). Versions 0 to 2."""
+"""DeleteGroups: groups without members, with their offsets (KIP-229). Versions 0 to 3."""
 
 from __future__ import annotations
 

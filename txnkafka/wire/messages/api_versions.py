@@ -5,6 +5,7 @@ By version:
 1  throttle time
 3  flexible; name and version of the client (KIP-511), features, tagged (KIP-584)
 4  supported features whose lowest level is 0, which version 3 has to leave out (KAFKA-17011)
+5  cluster and node that the client means to reach (KIP-1242)
 
 The response has header version 0 in all versions, so that a client can read it whatever the broker
 understood of its request. To a version that it does not know a broker answers UNSUPPORTED_VERSION in
@@ -30,6 +31,8 @@ class ApiVersionsRequest:
 
     client_software_name: str = string("3+", ignorable=True)
     client_software_version: str = string("3+", ignorable=True)
+    cluster_id: str | None = string("5+", nullable="0+", default=None, ignorable=True)
+    node_id: int = int32("5+", default=-1, ignorable=True)
 
 
 @message

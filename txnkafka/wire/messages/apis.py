@@ -1,6 +1,6 @@
 """Kafka's APIs: keys, names, the versions that are read here, and the classes of their messages.
 
-The ranges are those of Apache Kafka 4.3, the first flexible versions those of KIP-482. Classes are imported
+The ranges are those of Apache Kafka 4.4, the first flexible versions those of KIP-482. Classes are imported
 when they are asked for: all of them together take a tenth of a second.
 """
 
@@ -20,7 +20,7 @@ API_VERSIONS: Final = 18
 @dataclass(frozen=True)
 class Api:
     """One API with the versions that can be read and written. ``flexible`` is the first flexible one, None
-    where there is none; ``unstable`` the first that Apache Kafka 4.3 neither announces nor accepts unless it
+    where there is none; ``unstable`` the first that Apache Kafka 4.4 neither announces nor accepts unless it
     is told to; ``announced_from`` the first that it announces where it does not accept that one."""
 
     key: int
@@ -34,7 +34,7 @@ class Api:
 
     @property
     def announced(self) -> tuple[int, int]:
-        """First and last version that a broker of Apache Kafka 4.3 announces in ApiVersions."""
+        """First and last version that a broker of Apache Kafka 4.4 announces in ApiVersions."""
         first = self.min_version if self.announced_from is None else self.announced_from
         return first, self.max_version if self.unstable is None else self.unstable - 1
 
@@ -87,7 +87,7 @@ APIS: Final = {
         Api(15, "DescribeGroups", 0, 6, 5, "describe_groups"),
         Api(16, "ListGroups", 0, 5, 3, "list_groups"),
         Api(17, "SaslHandshake", 0, 1, None, "sasl_handshake"),
-        Api(18, "ApiVersions", 0, 4, 3, "api_versions"),
+        Api(18, "ApiVersions", 0, 5, 3, "api_versions"),
         Api(19, "CreateTopics", 2, 7, 5, "create_topics"),
         Api(20, "DeleteTopics", 1, 6, 4, "delete_topics"),
         Api(21, "DeleteRecords", 0, 2, 2, "delete_records"),
@@ -97,7 +97,7 @@ APIS: Final = {
         Api(25, "AddOffsetsToTxn", 0, 4, 3, "add_offsets_to_txn"),
         Api(26, "EndTxn", 0, 5, 3, "end_txn"),
         Api(27, "WriteTxnMarkers", 1, 2, 1, "write_txn_markers"),
-        Api(28, "TxnOffsetCommit", 0, 5, 3, "txn_offset_commit"),
+        Api(28, "TxnOffsetCommit", 0, 6, 3, "txn_offset_commit"),
         Api(29, "DescribeAcls", 1, 3, 2, "describe_acls"),
         Api(30, "CreateAcls", 1, 3, 2, "create_acls"),
         Api(31, "DeleteAcls", 1, 3, 2, "delete_acls"),
@@ -111,7 +111,7 @@ APIS: Final = {
         Api(39, "RenewDelegationToken", 1, 2, 2, "renew_delegation_token"),
         Api(40, "ExpireDelegationToken", 1, 2, 2, "expire_delegation_token"),
         Api(41, "DescribeDelegationToken", 1, 3, 2, "describe_delegation_token"),
-        Api(42, "DeleteGroups", 0, 2, 2, "delete_groups"),
+        Api(42, "DeleteGroups", 0, 3, 2, "delete_groups"),
         Api(43, "ElectLeaders", 0, 2, 2, "elect_leaders"),
         Api(44, "IncrementalAlterConfigs", 0, 1, 1, "incremental_alter_configs"),
         Api(45, "AlterPartitionReassignments", 0, 1, 0, "alter_partition_reassignments"),

@@ -3,6 +3,7 @@
 By version:
 
 2  flexible
+3  messages of errors
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class DeletableGroupResult:
 
     group_id: str = string()
     error_code: int = int16()
+    error_message: str | None = string("3+", nullable="0+", default=None, ignorable=True)
 
 
 @message

@@ -6,11 +6,12 @@ By version:
 3  flexible; member and generation, which fence (KIP-447)
 4  TRANSACTION_ABORTABLE (KIP-890)
 5  adds the group to the transaction (KIP-890, ``transaction.version`` 2)
+6  topics have ids; GROUP_ID_NOT_FOUND, STALE_MEMBER_EPOCH, UNKNOWN_TOPIC_ID (KIP-1319)
 """
 
 from __future__ import annotations
 
-from txnkafka.wire.fields import array, int16, int32, int64, message, string
+from txnkafka.wire.fields import array, int16, int32, int64, message, string, uuid
 
 __all__ = [
     "TxnOffsetCommitRequest",
@@ -36,7 +37,8 @@ class TxnOffsetCommitRequestPartition:
 class TxnOffsetCommitRequestTopic:
     """An element of ``topics``."""
 
-    name: str = string()
+    name: str = string("0-5", ignorable=True)
+    topic_id: str = uuid("6+", ignorable=True)
     partitions: tuple[TxnOffsetCommitRequestPartition, ...] = array(TxnOffsetCommitRequestPartition)
 
 
@@ -48,7 +50,7 @@ class TxnOffsetCommitRequest:
     group_id: str = string()
     producer_id: int = int64()
     producer_epoch: int = int16()
-    generation_id: int = int32("3+", default=-1)
+    generation_id_or_member_epoch: int = int32("3+", default=-1)
     member_id: str = string("3+")
     group_instance_id: str | None = string("3+", nullable="0+", default=None)
     topics: tuple[TxnOffsetCommitRequestTopic, ...] = array(TxnOffsetCommitRequestTopic)
@@ -66,7 +68,8 @@ class TxnOffsetCommitResponsePartition:
 class TxnOffsetCommitResponseTopic:
     """An element of ``topics``."""
 
-    name: str = string()
+    name: str = string("0-5", ignorable=True)
+    topic_id: str = uuid("6+", ignorable=True)
     partitions: tuple[TxnOffsetCommitResponsePartition, ...] = array(TxnOffsetCommitResponsePartition)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txnkafka.wire.records.control_body import decode_control_body, encode_leader_change
+from txnkafka.wire.records.control_body import decode_control_body, encode_leader_change, encode_voter
 from txnkafka.wire.records.group_log import (
     OffsetAndMetadata,
     decode_group_log,
@@ -36,4 +36,5 @@ __all__ = [
     "encode_offset_commit_value",
     "encode_transaction_key",
     "encode_transaction_value",
+    "encode_voter",
 ]

@@ -14,7 +14,7 @@ from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord, read_field
 from txnkafka.wire.schema import INT16, INT32, INT64, STRING, UINT16, UUID, Array, Field, Message, Struct
 from txnkafka.wire.writer import write_message
 
-__all__ = ["decode_control_body", "encode_leader_change"]
+__all__ = ["decode_control_body", "encode_leader_change", "encode_voter"]
 
 
 def decode_control_body(control_type: int, value: bytes | None) -> LogRecord:
@@ -42,7 +42,25 @@ def encode_leader_change(leader_id: int, voters: Sequence[int]) -> tuple[bytes, 
     return LEADER_CHANGE_KEY, b"\0\0" + write_message(BODIES[LEADER_CHANGE], 0, fields)
 
 
-LEADER_CHANGE = 2
+def encode_voter(
+    node_id: int, directory_id: str, listener: str, host: str, port: int
+) -> list[tuple[bytes, bytes]]:
+    """Return keys and values of the records of a quorum of one voter that is in the log (KIP-853):
+    ``kraft.version`` 1, and the voter with the address of its listener for controllers."""
+    endpoint = {"name": listener, "host": host, "port": port}
+    supported = {"min_supported_version": 0, "max_supported_version": 1}
+    voter = {
+        "voter_id": node_id, "voter_directory_id": directory_id, "endpoints": [endpoint],
+        "kraft_version_feature": supported,
+    }  # fmt: skip
+    bodies = {KRAFT_VERSION: {"kraft_version": 1}, KRAFT_VOTERS: {"voters": [voter]}}
+    return [
+        (kind.to_bytes(4, "big"), b"\0\0" + write_message(BODIES[kind], 0, fields))
+        for kind, fields in bodies.items()
+    ]
+
+
+LEADER_CHANGE, KRAFT_VERSION, KRAFT_VOTERS = 2, 5, 6
 LEADER_CHANGE_KEY = b"\0\0\0\2"
 END_MARKERS: Final = ("abort", "commit")
 END_MARKER_BYTES = 6

@@ -1,4 +1,4 @@
-"""Records of ``__cluster_metadata``, the log of KRaft controllers (``MetadataRecordSerde``, tables of 4.3).
+"""Records of ``__cluster_metadata``, the log of KRaft controllers (``MetadataRecordSerde``, tables of 4.4).
 
 The record's key is null; its value begins with three varints: frame version (always 1), api key, record
 version.  All versions are flexible.  Api keys 6, 13 and 16 are not used.
@@ -234,5 +234,8 @@ RECORDS: Final = {
     ),
     28: Message("clear_elr_record", "0", flexible="0+").of(
         Field("topic_name", STRING),
+    ),
+    29: Message("unregister_controller_record", "0", flexible="0+").of(
+        Field("controller_id", INT32),
     ),
 }
