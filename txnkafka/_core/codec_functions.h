@@ -1,9 +1,10 @@
-/* Decompression of one batch by C functions, without the interpreter: those of lz4, zstd and ISA-L in the shared
-   objects of Python's bindings, which export them mostly, else those of the system's libraries; snappy's own.
+/* Decompression of one batch by C functions, without the interpreter: those of lz4, zstd and ISA-L in the
+   shared objects of Python's bindings, which export them mostly, else those of the system's libraries; snappy.h
+   for snappy.
 
-   These functions read what the readers in txnkafka/record/codecs read, with the same bounds, and nothing else.
+   These functions read what the readers in txnkafka/record/codecs read, with the same bounds.
    Whatever is damaged, larger than its limit, or framed in an unusual way is CODEC_OTHER: those readers then
-   decide, so that errors exist once. Every number of the input is read once, since a mapped file may change. */
+   decide, so that errors exist once. Every number of the input is read once: a mapped file may change. */
 #ifndef TXNKAFKA_CODEC_FUNCTIONS_H
 #define TXNKAFKA_CODEC_FUNCTIONS_H
 
@@ -19,7 +20,7 @@
 enum codec_status { CODEC_DONE, CODEC_OTHER, CODEC_ROOM };
 enum { GZIP_CODEC = 1, SNAPPY_CODEC = 2, LZ4_CODEC = 3, ZSTD_CODEC = 4, CODECS = 5 };
 
-/* The memory of the result. Positions count from ``data``; ``limit`` is the last one that the batch may reach.
+/* The memory of the result. Positions count from ``data``; ``limit`` is the last one that the batch may use.
    After CODEC_ROOM, ``end`` is the capacity that is needed to try again. */
 struct codec_output {
     uint8_t *data;
@@ -28,7 +29,7 @@ struct codec_output {
     int64_t limit;
 };
 
-/* The beginning of ISA-L's struct inflate_state (igzip_lib.h, the same in all of version 2). Its rest is memory. */
+/* The beginning of ISA-L's struct inflate_state (igzip_lib.h, the same in version 2). The rest is memory. */
 struct inflate_head {
     uint8_t *next_out;
     uint32_t avail_out;
@@ -63,7 +64,7 @@ static struct {
 /* zstd before 1.5.6, the version of Kafka's Java client, does not notice each damage. */
 enum { LEAST_ZSTD = 10506 };
 
-/* For each codec the file of Python's binding, which name_binding sets, and the name of the system's library. */
+/* For each codec the file of Python's binding, which name_binding sets, and the system's library. */
 static const char *codec_file[CODECS][2] = {
     {NULL, NULL}, {NULL, "libisal.so.2"}, {NULL, NULL}, {NULL, "liblz4.so.1"}, {NULL, "libzstd.so.1"},
 };
@@ -240,7 +241,8 @@ static enum codec_status lz4_payload(const uint8_t *in, int64_t size, struct cod
             int written;
             if (need_room(out, out->end + room))
                 return CODEC_ROOM;
-            written = codec_library.lz4((const char *)in + at, (char *)out->data + out->end, (int)length, (int)room);
+            written = codec_library.lz4(
+                (const char *)in + at, (char *)out->data + out->end, (int)length, (int)room);
             if (written < 0)
                 return CODEC_OTHER;
             out->end += written;
@@ -285,9 +287,10 @@ static enum codec_status snappy_payload(const uint8_t *in, int64_t size, struct 
     return CODEC_DONE;
 }
 
-/* Return the bound of the size of a frame's content, and where the frame ends; -1 for a frame that is not read
+/* Return the bound of the size of a frame's content, and where it ends; -1 for a frame that is not read
    here. ``announced`` is the size that its header contains, or -1. */
-static int64_t zstd_bound(const uint8_t *in, int64_t size, int64_t *stop, uint64_t *announced, int *has_announced) {
+static int64_t zstd_bound(
+    const uint8_t *in, int64_t size, int64_t *stop, uint64_t *announced, int *has_announced) {
     static const int dictionary_bytes[4] = {0, 1, 2, 4}, content_bytes[4] = {0, 2, 4, 8};
     int64_t at = 5, bound = 0, block_max;
     const uint8_t descriptor = in[4];
@@ -347,7 +350,8 @@ static enum codec_status zstd_payload(
         room = block_room(out, bound);
         if (need_room(out, out->end + room))
             return CODEC_ROOM;
-        written = codec_library.zstd(contexts->zstd, out->data + out->end, (size_t)room, in + at, (size_t)stop);
+        written = codec_library.zstd(
+            contexts->zstd, out->data + out->end, (size_t)room, in + at, (size_t)stop);
         if (codec_library.zstd_is_error(written) || (has_announced && written != announced))
             return CODEC_OTHER;
         out->end += (int64_t)written;
@@ -388,7 +392,7 @@ static enum codec_status gzip_payload(
     return CODEC_DONE;
 }
 
-/* Decompress what follows the header of one batch of magic 1 or 2 to ``out->end``. Unless the result is CODEC_DONE,
+/* Decompress what follows the header of one batch of magic 1 or 2 to ``out->end``. Unless it is CODEC_DONE,
    ``out->data`` after that position is undefined. */
 static enum codec_status decompress_payload(
     struct codec_contexts *contexts, int codec, const uint8_t *in, int64_t size, struct codec_output *out

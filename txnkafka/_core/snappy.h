@@ -7,7 +7,7 @@
 
 enum { SNAPPY_OVERCOPY = 16 }; /* short pieces are copied in this size where both sides have it */
 
-/* Read the length of the content. Returns the bytes that it takes; 0 if it has more than five or exceeds 32 bits. */
+/* Read the length of the content. Returns the bytes that it takes; 0 for more than five or above 32 bits. */
 static inline int snappy_length(const uint8_t *in, int64_t size, uint32_t *length) {
     uint64_t value = 0;
     for (int i = 0; i < 5 && i < size; i++) {
@@ -42,7 +42,7 @@ static inline void snappy_repeat(uint8_t *out, int64_t offset, int64_t length, c
     }
 }
 
-/* Decompress the elements at ``in``, which must become exactly ``length`` bytes; returns whether they do. Nothing is
+/* Decompress the elements at ``in``, which must become ``length`` bytes; returns 1 if they do. Nothing is
    written outside of ``out`` and ``length``, whatever the input contains, also if it changes meanwhile. */
 static int snappy_elements(const uint8_t *in, int64_t size, uint8_t *out, int64_t length) {
     const uint8_t *const end = in + size, *const begin = out, *const limit = out + length;

@@ -1,5 +1,5 @@
-"""Ends transactions that their coordinator completed without all markers, as Apache Kafka does at a clean stop
-(``coordinator/decided.py``): writes the marker that the coordinator's log decides.
+"""Ends transactions that their coordinator completed without all markers, as Apache Kafka does at a clean
+stop (``coordinator/decided.py``): writes the marker that the coordinator's log decides.
 
 Where the log may mean another transaction with another outcome, the transaction stays open, and the log of
 the broker reports it; see docs/transactions.md.

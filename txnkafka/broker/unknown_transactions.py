@@ -29,7 +29,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Container
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
@@ -51,6 +51,17 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
         return
     settling = _Settling(broker)
     settling.left += end_decided(broker, transactions, decided, settling.done)
+    _settle_unknown(broker, transactions, decided, settling, now_ms)
+    settling.done(ErrorCode.NONE)
+
+
+def _settle_unknown(
+    broker: Broker,
+    transactions: Transactions,
+    decided: Container[OpenTransaction],
+    settling: _Settling,
+    now_ms: int,
+) -> None:
     topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
     is_complete = topic is None or topic.partitions.keys() <= transactions.coordinator.partitions.keys()
     owners = {
@@ -93,7 +104,6 @@ def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
                 owner.client_transaction_version,
             )  # fmt: skip
             transactions.coordinator.handle(event, abort, now_ms)
-    settling.done(ErrorCode.NONE)
 
 
 def abort_if_unknown(

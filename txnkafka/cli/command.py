@@ -58,8 +58,7 @@ class WordOf(click.Choice):  # type: ignore[type-arg]  # generic from click 8.2 
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            error.message = f"{error.message.rstrip('.')}; {nearest(str(value), map(str, self.choices))}"
-            raise
+            self.fail(f"{error.message.rstrip('.')}; {nearest(str(value), map(str, self.choices))}", param, ctx)
 
 
 def _verbosity(short: str, long: str, level: int) -> click.Option:

@@ -92,16 +92,15 @@ def repair(
     if not directory.was_clean:
         steps.append(RepairStep("what was not durable", "made durable", "it was not stopped cleanly"))
     rows, repairs = _rows(directory, dry_run), _texts(steps, dry_run)
-    if format == "json":
-        write_json({"dry_run": dry_run, "repairs": repairs, "partitions": rows})
-    elif format == "jsonl":
-        for row in rows:
-            write_json(row)
-    else:
+    if format == "text":
         _write_lines(rows, repairs, dry_run)
         if not directory.was_clean:
             _write_futures(directory)
         write_text(IN_FULL if full else AS_A_START)
+    else:
+        whole = [{"dry_run": dry_run, "repairs": repairs, "partitions": rows}]
+        for document in whole if format == "json" else rows:
+            write_json(document)
     return REPAIRED if repairs or any(row["status"] != NOTHING for row in rows) else 0
 
 

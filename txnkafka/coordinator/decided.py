@@ -74,9 +74,8 @@ class History:
     transactions for each: the newest, and the newest with another outcome."""
 
     def __init__(self, wanted: Iterable[OpenTransaction]) -> None:
-        self._found: dict[OpenTransaction, tuple[Ended | None, Ended | None]] = {
-            each: (None, None) for each in wanted
-        }
+        nothing: tuple[Ended | None, Ended | None] = (None, None)
+        self._found = dict.fromkeys(wanted, nothing)
         self._states: dict[str, tuple[TransactionMetadata | None, TransactionMetadata | None]] = {}
 
     def take(self, metadata: TransactionMetadata) -> None:

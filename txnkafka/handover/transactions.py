@@ -88,7 +88,7 @@ def may_be_decided(views: Iterable[PartitionView], coordinator: CoordinatorView)
     """Return True where an open transaction belongs to a transactional id that will not end it: the
     coordinator's log may have the decision."""
     for view in views:
-        opened = view.open_transactions and lso_report(view, coordinator, Circumstances(0)).open_transactions
+        opened = lso_report(view, coordinator, Circumstances(0)).open_transactions if view.open_transactions else []
         view.close()
         if any(each.coordinator is not None and not _is_alive(each) for each in opened):
             return True

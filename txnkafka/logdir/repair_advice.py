@@ -34,8 +34,8 @@ _WAIT = {
     Verdict.OPEN_WITHIN_TIMEOUT: "nothing: the producer may still commit or abort it",
     Verdict.MARKER_PENDING: "start the broker that leads the coordinator's partition and wait: it sends the "
     "end marker again. Do not abort by hand: the decision is made, and other partitions may have it already",
-    Verdict.COMPLETED_WITHOUT_MARKER: "stop the broker, and run 'txnkafka handover' on its directory: it writes "
-    "the end marker where the coordinator's log proves the outcome. Do not abort by hand: the outcome was "
+    Verdict.COMPLETED_WITHOUT_MARKER: "stop the broker, and run 'txnkafka handover' on its directory: it "
+    "writes the end marker where the coordinator's log proves the outcome. Do not abort by hand: the outcome was "
     "acknowledged to the producer, and may be a commit",
     Verdict.UNKNOWN_LOG_CUT_SHORT: "restore the end of the log from a replica or a backup, and look "
     "again. Do not abort by hand: the transaction may have ended",

@@ -145,7 +145,7 @@ def _completed(owner: TransactionMetadata) -> Judgement:
     return Judgement(
         Verdict.COMPLETED_WITHOUT_MARKER,
         f"the coordinator has {owner.transactional_id!r} in state {owner.state.label}: the transaction was "
-        f"probably {outcome}, and its end marker was never written here, as Apache Kafka does at a clean stop",
+        f"probably {outcome}, and its end marker was never written here; Apache Kafka leaves that at a stop",
     )
 
 

@@ -329,7 +329,7 @@ class ChunkDecoder:
         i = first
         while True:
             i, reason = decompressor.append_batches(
-                source, position, index, batches.selection, range(i, end), regions,
+                source, position, index, batches.selection, range(i, end), regions=regions,
                 full=DECOMPRESSED_BYTES, large=self.piece_bytes,
             )  # fmt: skip
             if reason == DAMAGED and i == first:

@@ -216,8 +216,8 @@ class Decompressor:
         index: BatchIndex,
         selection: bytes | bytearray,
         batches: range,
-        regions: array[int],
         *,
+        regions: array[int],
         full: int,
         large: int,
     ) -> tuple[int, int]:

@@ -33,7 +33,8 @@ def decision(log: list[TransactionMetadata], seen: Seen, wanted: OpenTransaction
 def test_the_log_of_the_coordinator_decides(version: int, state: S) -> None:
     """The first record is often older than the transaction: a client creates it before it joins."""
     found = decision(records(state, version), Seen(START - 5, -1, True))
-    assert found is not None and found.is_clear
+    assert found is not None
+    assert found.is_clear
     assert found.ended.committed == (state == S.PREPARE_COMMIT)
     assert found.ended.marker_epoch == EPOCH + (version == 2)
 
@@ -49,18 +50,23 @@ def test_another_epoch_is_another_transaction() -> None:
 
 def test_data_of_two_epochs_is_not_clear() -> None:
     found = decision(records(S.PREPARE_COMMIT, 2), Seen(START, -1, False))
-    assert found is not None and not found.is_clear
+    assert found is not None
+    assert not found.is_clear
 
 
 @pytest.mark.parametrize(("first", "is_clear"), [(START, True), (START - 1, False)])
 def test_of_a_compacted_log_the_start_time_counts_below_version_2(first: int, is_clear: bool) -> None:
     found = decision(records(S.PREPARE_COMMIT, 0)[-1:], Seen(first, -1, True))
-    assert found is not None and found.is_clear == is_clear
+    assert found is not None
+    assert found.is_clear == is_clear
 
 
 def test_two_outcomes_without_a_marker_between_them_are_not_clear() -> None:
     log = records(S.PREPARE_ABORT, 0) + records(S.PREPARE_COMMIT, 0, start=10_000)
     found = decision(log, Seen(START, -1, True))
-    assert found is not None and not found.is_clear
+    assert found is not None
+    assert not found.is_clear
     found = decision(log, Seen(10_000, DECIDED, True))
-    assert found is not None and found.is_clear and found.ended.committed
+    assert found is not None
+    assert found.is_clear
+    assert found.ended.committed

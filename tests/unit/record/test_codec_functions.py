@@ -39,11 +39,8 @@ def test_both_readers_return_the_same_within_each_limit(
         assert limit < size or found[0] == CONTENT[:size]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", sorted(codec_libraries()))  # others are read by the bindings
 def test_the_bindings_are_not_called_for_usual_batches(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    if name not in codec_libraries():
-        pytest.skip(f"no library with the functions of {name} was found")
-
     def refused(*_: object) -> int:
         raise AssertionError("the reader of the bindings was called")
 

@@ -26,13 +26,18 @@ def test_open_needs_a_path_only(tmp_path: Path) -> None:
 
 ORDERS = TopicPartition("orders", 0)
 WRONG: list[tuple[type[Exception], str, Callable[[DataDirectory], object]]] = [
-    (TypeError, "not 'orders-0'", lambda data: data.create("orders-0", random_uuid(), now_ms=1)),  # type: ignore[arg-type]
+    (
+        TypeError, "not 'orders-0'",
+        lambda data: data.create("orders-0", random_uuid(), now_ms=1),  # type: ignore[arg-type]
+    ),
     (ValueError, "22 characters, as random_uuid", lambda data: data.create(ORDERS, "x", now_ms=1)),
     (ValueError, "at least one record", lambda data: build_batch([])),
     (LogDirError, "/proc/x cannot be created", lambda data: DataDirectory.open("/proc/x")),
     (
         TypeError, "must be a function: lambda topic",
-        lambda data: DataDirectory(LocalDataFiles(), data.path, LogConfig(), now_ms=0),  # type: ignore[arg-type]
+        lambda data: DataDirectory(
+            LocalDataFiles(), data.path, LogConfig(), now_ms=0,  # type: ignore[arg-type]
+        ),
     ),
 ]  # fmt: skip
 

@@ -15,7 +15,7 @@ from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
 
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
@@ -85,7 +85,7 @@ def _first_in(segment: LogSegment, timestamp: int, log_start_offset: int) -> Fou
 
 def _records(
     segment: LogSegment, begin: int, log_start_offset: int, least: Callable[[], int]
-) -> Iterator[FoundRecord]:
+) -> Generator[FoundRecord, None, None]:
     """Yield the records of a segment from the first on that may have the timestamp ``begin``, as far as their
     timestamp is ``least()`` or later, which may change after each. A batch is read when its header allows
     it."""

@@ -8,7 +8,7 @@ ignored.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord, read_fields
 from txnkafka.wire.schema import INT16, INT32, INT64, STRING, UINT16, UUID, Array, Field, Message, Struct
@@ -53,7 +53,7 @@ def encode_voter(
         "voter_id": node_id, "voter_directory_id": directory_id, "endpoints": [endpoint],
         "kraft_version_feature": supported,
     }  # fmt: skip
-    bodies = {KRAFT_VERSION: {"kraft_version": 1}, KRAFT_VOTERS: {"voters": [voter]}}
+    bodies: dict[int, dict[str, Any]] = {KRAFT_VERSION: {"kraft_version": 1}, KRAFT_VOTERS: {"voters": [voter]}}
     return [
         (kind.to_bytes(4, "big"), b"\0\0" + write_message(BODIES[kind], 0, fields))
         for kind, fields in bodies.items()

@@ -1,5 +1,5 @@
-"""The first batch of a producer in a log: later ones wait for a batch that could not be written, and a log that
-never had a record takes sequence 0 first (KAFKA-15591)."""
+"""The first batch of a producer in a log: later ones wait for a batch that could not be written, and a log
+that never had a record takes sequence 0 first (KAFKA-15591)."""
 
 from __future__ import annotations
 
@@ -147,7 +147,8 @@ def test_a_new_log_takes_sequence_0_first(transactional: bool) -> None:
 def test_a_new_log_in_a_call_with_several_batches() -> None:
     found = append_all(log_with(), [AppendRequest(batch(3)), AppendRequest(batch(0))], now_ms=NOW)
     assert [getattr(each, "first_offset", type(each)) for each in found] == [OutOfOrderSequenceError, 0]
-    found = append_all(log_with(), [AppendRequest(encode_batch(RECORDS)), AppendRequest(batch(3))], now_ms=NOW)
+    requests = [AppendRequest(encode_batch(RECORDS)), AppendRequest(batch(3))]
+    found = append_all(log_with(), requests, now_ms=NOW)
     assert [getattr(each, "first_offset", each) for each in found] == [0, 1]
 
 
