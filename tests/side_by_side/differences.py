@@ -131,6 +131,14 @@ ALLOWED: Final = (
         lambda request, ours, kafka: ours == MISSING,
     ),
     Rule(
+        "settings of 4.4",
+        "the transcripts of consumer groups are those of Apache Kafka 4.3.1, which does not have these settings",
+        "CreateTopics",
+        r"topics\..*\.configs\.(remote\.copy\.lag\.(ms|bytes)|max\.decompressed\.message\.bytes"
+        r"|errors\.deadletterqueue\.group\.enable)",
+        lambda request, ours, kafka: kafka == MISSING,
+    ),
+    Rule(
         "ended transaction",
         "no batch repeats one of a transaction that has ended: librdkafka uses sequences again",
         "Produce",

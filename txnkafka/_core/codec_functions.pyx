@@ -95,7 +95,7 @@ cdef class CodecFunctions:
     cdef readonly bint enabled
     cdef int64_t max_ratio
     cdef int64_t always_allowed
-    cdef int64_t max_bytes
+    cdef public int64_t max_bytes
 
     def __cinit__(self, *, bint enabled, int64_t max_ratio, int64_t always_allowed, int64_t max_bytes):
         memset(&self.contexts, 0, sizeof(codec_contexts))

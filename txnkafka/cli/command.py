@@ -58,7 +58,8 @@ class WordOf(click.Choice):  # type: ignore[type-arg]  # generic from click 8.2 
         try:
             return super().convert(value, param, ctx)
         except click.BadParameter as error:
-            self.fail(f"{error.message.rstrip('.')}; {nearest(str(value), map(str, self.choices))}", param, ctx)
+            hint = nearest(str(value), map(str, self.choices))
+            self.fail(f"{error.message.rstrip('.')}; {hint}", param, ctx)
 
 
 def _verbosity(short: str, long: str, level: int) -> click.Option:

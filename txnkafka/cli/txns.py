@@ -134,7 +134,7 @@ def _hanging(judges: Judges) -> defaultdict[str | None, list[str]]:
     found: defaultdict[str | None, list[str]] = defaultdict(list)
     for report, _ in judges.judged(lambda view, report: None, only_stuck=False):
         for each in report.open_transactions:
-            if each.verdict.is_hanging:
+            if each.verdict.needs_marker:
                 found[each.transactional_id].append(f"{report.topic}-{report.partition}")
     return found
 

@@ -88,8 +88,9 @@ def may_be_decided(views: Iterable[PartitionView], coordinator: CoordinatorView)
     """Return True where an open transaction belongs to a transactional id that will not end it: the
     coordinator's log may have the decision."""
     for view in views:
-        opened = lso_report(view, coordinator, Circumstances(0)).open_transactions if view.open_transactions else []
+        report = lso_report(view, coordinator, Circumstances(0)) if view.open_transactions else None
         view.close()
+        opened = [] if report is None else report.open_transactions
         if any(each.coordinator is not None and not _is_alive(each) for each in opened):
             return True
     return False

@@ -8,7 +8,8 @@ numbers of partitions.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from contextlib import closing
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from math import gcd
@@ -16,12 +17,13 @@ from typing import TYPE_CHECKING
 
 from txnkafka.coordinator import TransactionStates, string_hash
 from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS
+from txnkafka.coordinator.txn_image import PREPARED
 from txnkafka.logdir.replay import damaged, replay
+from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 
 if TYPE_CHECKING:
     from txnkafka.logdir.finding import Finding
     from txnkafka.logdir.partition import PartitionView
-    from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["CoordinatorView", "replay_transaction_log"]
 
@@ -34,7 +36,7 @@ class CoordinatorView:
     """The state of every transactional id in the partitions of this directory.
 
     ``partitions`` are the numbers of those partitions, ``located`` has the partition of each transactional
-    id, ``damaged_partitions`` could not be read to their end.
+    id, ``damaged_partitions`` could not be read to their end. ``views`` read the partitions again.
     """
 
     transactions: Mapping[str, TransactionMetadata]
@@ -42,6 +44,23 @@ class CoordinatorView:
     partitions: tuple[int, ...]
     damaged_partitions: frozenset[int]
     findings: tuple[Finding, ...] = ()
+    views: Mapping[int, PartitionView] = field(default_factory=dict)
+
+    def last_prepared(self, transactional_id: str) -> TransactionMetadata | None:
+        """Read the last PREPARE_* record of a transactional id: it has the partitions of the transaction that
+        ended last. None when the log does not have it any more."""
+        view, found = self.views.get(self.located.get(transactional_id, -1)), None
+        if view is None:
+            return None
+        with closing(view):
+            for record in view.records(isolation_level="read_uncommitted", on_corrupt="skip"):
+                key = decode_transaction_log(record.key, None).key
+                if key is None or key["transactional_id"] != transactional_id:
+                    continue
+                metadata = TransactionMetadata.of(decode_transaction_log(record.key, record.value))
+                if metadata is not None and metadata.state in PREPARED:
+                    found = metadata
+        return found
 
     @cached_property
     def _owners(self) -> dict[int, TransactionMetadata]:
@@ -107,7 +126,9 @@ def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
     partitions: list[int] = []
     damage: set[int] = set()
     findings: list[Finding] = []
+    read: dict[int, PartitionView] = {}
     for view in views:
+        read[view.partition] = view
         before = len(findings)
         partitions.append(view.partition)
         for state in _last_states(view, findings):
@@ -116,7 +137,7 @@ def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
         if len(findings) > before:
             damage.add(view.partition)
     return CoordinatorView(
-        transactions, located, tuple(sorted(partitions)), frozenset(damage), tuple(findings)
+        transactions, located, tuple(sorted(partitions)), frozenset(damage), tuple(findings), read
     )
 
 

@@ -35,8 +35,8 @@ _WAIT = {
     Verdict.MARKER_PENDING: "start the broker that leads the coordinator's partition and wait: it sends the "
     "end marker again. Do not abort by hand: the decision is made, and other partitions may have it already",
     Verdict.COMPLETED_WITHOUT_MARKER: "stop the broker, and run 'txnkafka handover' on its directory: it "
-    "writes the end marker where the coordinator's log proves the outcome. Do not abort by hand: the outcome was "
-    "acknowledged to the producer, and may be a commit",
+    "writes the end marker where the coordinator's log proves the outcome. Do not abort by hand: the outcome "
+    "was acknowledged to the producer, and may be a commit",
     Verdict.UNKNOWN_LOG_CUT_SHORT: "restore the end of the log from a replica or a backup, and look "
     "again. Do not abort by hand: the transaction may have ended",
     Verdict.UNKNOWN_NO_COORDINATOR_DATA: "look again with all partitions of __transaction_state (name the "

@@ -51,6 +51,11 @@ class Verdict(enum.StrEnum):
         return self.startswith("HANGING_")
 
     @property
+    def needs_marker(self) -> bool:
+        """Return True when an operator must see to the end marker: the coordinator will not write it."""
+        return self.is_hanging or self is Verdict.COMPLETED_WITHOUT_MARKER
+
+    @property
     def is_stuck(self) -> bool:
         """Whether an operator should look at it."""
         return self.is_hanging or self in (
@@ -100,11 +105,13 @@ def judge(
     owner = coordinator.owner(transaction.producer_id)
     if owner is None:
         found = _without_owner(transaction.producer_id, coordinator)
-    elif topic_partition is not None and _is_completed(topic_partition, transaction, owner, has_marker_since):
+    elif topic_partition is not None and _is_completed(
+        topic_partition, transaction, owner, coordinator, has_marker_since
+    ):
         found = _completed(owner)
     else:
         found = _with_owner(topic_partition, transaction, owner, circumstances.now_ms)
-    if not found.verdict.is_hanging:
+    if not found.verdict.needs_marker:
         return found
     if owner is not None and not coordinator.is_current(owner.transactional_id):
         return Judgement(
@@ -130,12 +137,13 @@ def _is_completed(
     topic_partition: TopicPartition,
     transaction: TransactionRange,
     owner: TransactionMetadata,
+    coordinator: CoordinatorView,
     has_marker_since: Callable[[int], bool],
 ) -> bool:
     """Return True where the open transaction may be the one that the coordinator completed last."""
     if owner.state not in COMPLETE:
         return False
-    ended = ended_by(None, None, owner)
+    ended = ended_by(None, coordinator.last_prepared(owner.transactional_id), owner)
     opened = OpenTransaction(topic_partition, transaction.producer_id, transaction.producer_epoch)
     return ended.may_contain(opened) and not has_marker_since(ended.started_ms)
 

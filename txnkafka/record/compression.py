@@ -164,17 +164,25 @@ class Decompressor:
     when the appended batches have been decoded. Raises ValueError for an unknown value of TXNKAFKA_CODECS.
     """
 
-    __slots__ = ("_functions", "_output", "max_bytes")
+    __slots__ = ("_functions", "_output")
 
     def __init__(self, *, max_bytes: int = MAX_BYTES) -> None:
         self._output = OutputBuffer()
-        self.max_bytes = max_bytes
         self._functions = CodecFunctions(
             enabled=_uses_functions(),
             max_ratio=MAX_RATIO,
             always_allowed=ALWAYS_ALLOWED_BYTES,
             max_bytes=max_bytes,
         )
+
+    @property
+    def max_bytes(self) -> int:
+        """The number of bytes that a batch may become."""
+        return self._functions.max_bytes
+
+    @max_bytes.setter
+    def max_bytes(self, limit: int) -> None:
+        self._functions.max_bytes = limit
 
     @property
     def buffer(self) -> memoryview:

@@ -21,6 +21,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.handover.hand_over import check
 from txnkafka.handover.report import Owner
+from txnkafka.storage.identity import identify_or_make
 from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.records import decode_control_body
@@ -298,6 +299,7 @@ def test_features_of_a_directory_that_was_only_formatted(version: str) -> None:
     write_now(files, SnapshotId(0, 0), *records)
     if version == "4.3":
         files.rename(snapshot, "/data/bootstrap.checkpoint")
+        identify_or_make(files, "/data", None, None)  # without it the directory could be anything
     node = Node(files)
     assert node.broker.image.features == {"metadata.version": 25, "transaction.version": 1}
     node.close()

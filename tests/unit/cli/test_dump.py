@@ -141,6 +141,7 @@ def test_a_wrong_crc_stops_nothing(dumped: Dump) -> None:
         "code": "corrupt-batch",
         "message": "the CRC of the batch does not match its bytes",
         "remedy": "restore the file from a replica or a backup if these records are needed",
+        "cause": "",
     }
 
 

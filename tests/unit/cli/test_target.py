@@ -131,6 +131,7 @@ def test_no_option_drops_what_was_said_before(run: Run, root: Path, name: str) -
     assert repeated <= {"topic", "partition", "storage_options", "catalog", "config", "create_topic"} | {
         "patterns",
         "states",
+        "listen",
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from txnkafka.coordinator import metadata_records
@@ -48,13 +49,15 @@ def test_every_change_of_a_partition_increments_its_partition_epoch() -> None:
     partition = metadata_records.partition(FIRST, 0, 1, SECOND)
     image = image_of(metadata_records.topic("t", FIRST), partition)
     found = image.topics["t"].partitions[0]
+    started = replace(found, leader_epoch=7, partition_epoch=3)
     for record, epochs in (
         (change(leader=-1), (1, 1)),
         (change(isr=[1]), (1, 2)),
-        (metadata_records.partition_started(FIRST, 0, 1), (2, 3)),
+        (metadata_records.partition_image(FIRST, 0, started), (7, 3)),
     ):
         image.replay(record)
+        found = image.topics["t"].partitions[0]
         assert (found.leader_epoch, found.partition_epoch) == epochs
     (written,) = (each.value for each in image_records(image) if each.type == "partition_record")
     assert written is not None
-    assert (written["leader_epoch"], written["partition_epoch"]) == (2, 3)
+    assert (written["leader_epoch"], written["partition_epoch"]) == (7, 3)

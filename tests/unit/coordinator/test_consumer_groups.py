@@ -383,9 +383,9 @@ def test_who_may_commit_offsets_with_a_transaction() -> None:
     assert committed("", -1) == E.NONE
     assert [committed("nobody", 3), committed("", 3)] == [E.UNKNOWN_MEMBER_ID] * 2
     assert [committed("a", epoch) for epoch in (-1, 1, 2, 3, 4)] == [
-        E.ILLEGAL_GENERATION, E.ILLEGAL_GENERATION, E.NONE, E.NONE, E.ILLEGAL_GENERATION,
+        E.STALE_MEMBER_EPOCH, E.STALE_MEMBER_EPOCH, E.NONE, E.NONE, E.STALE_MEMBER_EPOCH,
     ]  # fmt: skip
-    assert [committed("b", epoch, 1) for epoch in (2, 3)] == [E.ILLEGAL_GENERATION, E.NONE]
+    assert [committed("b", epoch, 1) for epoch in (2, 3)] == [E.STALE_MEMBER_EPOCH, E.NONE]
     for member in (one, two):
         member.leave()
     assert [committed("a", -1), committed("", -1)] == [E.NONE] * 2

@@ -205,6 +205,7 @@ def test_what_is_stuck() -> None:
         "HANGING_NO_TRANSACTIONAL_ID",
         "HANGING_PARTITION_NOT_IN_TXN",
         "HANGING_EPOCH_MISMATCH",
+        "COMPLETED_WITHOUT_MARKER",
     }
 
 

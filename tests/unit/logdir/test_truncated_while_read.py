@@ -24,6 +24,7 @@ from txnkafka.logdir.verify import log as verify_log
 from txnkafka.logdir.verify import verify
 from txnkafka.record import chunk
 from txnkafka.record.arrow import arrow_schema
+from txnkafka.record.compression import Decompressor
 from txnkafka.spark.plan import ReadTask
 from txnkafka.spark.read import TaskReader
 from txnkafka.storage.formats import segment_reader
@@ -172,8 +173,8 @@ SEAMS: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
     ],
     "zstd": [
         (segment_reader, "scan", after),
-        (chunk, "check_crcs", before),
-        (chunk, "check_crcs", after),
+        (Decompressor, "append_batches", before),
+        (Decompressor, "append_batches", after),
         (chunk, "decode_regions", after),
     ],
     "legacy": [(chunk, "decode_legacy", before), (chunk, "decode_legacy", after)],
@@ -256,7 +257,7 @@ def test_batches_exchanged_after_their_checksums(tmp_path: Path, monkeypatch: py
         with path.open("r+b") as file:
             file.write(b"".join(others))
 
-    monkeypatch.setattr(chunk, "check_crcs", after(chunk.check_crcs, 2, exchange))
+    monkeypatch.setattr(Decompressor, "append_batches", after(Decompressor.append_batches, 2, exchange))
     found, reason, _ = outcome(record.value for record in view.records())
     assert reason == "the CRC of the batch does not match its bytes"
     assert found

@@ -133,8 +133,9 @@ def test_a_compressed_batch_has_the_header_of_the_plain_one(name: str) -> None:
     assert decompress(CODEC[name], bytes(batch[61:])) == plain[61:]
 
 
-def test_no_records_give_no_bytes() -> None:
-    assert build_batch([], compression="zstd") == b""
+def test_a_batch_has_at_least_one_record() -> None:
+    with pytest.raises(ValueError, match="a batch has at least one record"):
+        build_batch([], compression="zstd")
 
 
 REFUSED: list[tuple[Callable[[], object], str]] = [

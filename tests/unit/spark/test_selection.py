@@ -64,7 +64,7 @@ def test_topics_may_be_named_matched_or_all_but_kafkas_own(root: str) -> None:
         ({"topic": "ord*"}, r"no topic ord\* .* payments; topic_pattern .subscribePattern. takes"),
         ({"topic_pattern": "^order$"}, "no topic that matches '.order.' in "),
         ({"topic_pattern": "__consumer"}, "no topic that matches '__consumer' in "),
-        ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions 0, 1"),
+        ({"assign": {"orders": [0, 7]}}, r"no orders-7 in .* partitions here: 0, 1"),
     ],
 )
 def test_unknown_topics_and_partitions_are_refused(root: str, keywords: dict[str, Any], message: str) -> None:

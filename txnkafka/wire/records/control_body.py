@@ -53,7 +53,10 @@ def encode_voter(
         "voter_id": node_id, "voter_directory_id": directory_id, "endpoints": [endpoint],
         "kraft_version_feature": supported,
     }  # fmt: skip
-    bodies: dict[int, dict[str, Any]] = {KRAFT_VERSION: {"kraft_version": 1}, KRAFT_VOTERS: {"voters": [voter]}}
+    bodies: dict[int, dict[str, Any]] = {
+        KRAFT_VERSION: {"kraft_version": 1},
+        KRAFT_VOTERS: {"voters": [voter]},
+    }
     return [
         (kind.to_bytes(4, "big"), b"\0\0" + write_message(BODIES[kind], 0, fields))
         for kind, fields in bodies.items()
