@@ -132,7 +132,7 @@ ALLOWED: Final = (
     ),
     Rule(
         "settings of 4.4",
-        "the transcripts of consumer groups are those of Apache Kafka 4.3.1, which does not have these settings",
+        "the transcripts of consumer groups are of Apache Kafka 4.3.1, which lacks these settings",
         "CreateTopics",
         r"topics\..*\.configs\.(remote\.copy\.lag\.(ms|bytes)|max\.decompressed\.message\.bytes"
         r"|errors\.deadletterqueue\.group\.enable)",

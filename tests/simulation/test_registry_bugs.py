@@ -18,7 +18,7 @@ from txnkafka.broker import config_alteration, fetch, metadata_snapshots, record
 from txnkafka.broker.durability import Durability
 from txnkafka.coordinator import cluster_image
 from txnkafka.error_codes import ErrorCode
-from txnkafka.storage.log import log_read
+from txnkafka.storage.log import log_read, truncation
 from txnkafka.testing.simulation.simulation import Report, simulate
 from txnkafka.testing.simulation.swarm import Swarm
 
@@ -67,7 +67,8 @@ def without_settings(image: Any) -> Any:
 
 def not_written(broker: Any, partition: Any, offset: int) -> None:
     """The new log start is in memory only."""
-    broker.data.records_deletion(partition, offset)
+    if partition in broker.logs:
+        truncation.delete_records(broker.logs[partition], offset)
 
 
 def without_a_limit(log: Any, offset: int, **named: Any) -> Any:

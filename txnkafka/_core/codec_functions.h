@@ -1,6 +1,6 @@
 /* Decompression of one batch by C functions, without the interpreter: those of lz4, zstd and ISA-L in the
-   shared objects of Python's bindings, which export them mostly, else those of the system's libraries; snappy.h
-   for snappy.
+   shared objects of Python's bindings, which export them mostly, else those of the system's libraries;
+   snappy.h for snappy.
 
    These functions read what the readers in txnkafka/record/codecs read, with the same bounds.
    Whatever is damaged, larger than its limit, or framed in an unusual way is CODEC_OTHER: those readers then

@@ -68,10 +68,8 @@ def repair(
 
     No durable record is discarded: a partition that is damaged below its recovery point is refused and stays
     as it is, unless --truncate-corrupt is given. A directory that a broker has locked is refused. Make a copy
-    first. "Nothing to do" does not mean that the logs are sound: 'txnkafka verify' checks that.
-
-    Each file that is changed is listed, but for the checkpoints and the marker of a clean stop, which are
-    written each time. --dry-run lists the same, and has the status that the repair would have.
+    first. "Nothing to do" does not mean that the logs are sound: 'txnkafka verify' checks that. Each changed
+    file is listed, except the checkpoints and the marker of a clean stop. --dry-run lists the same.
 
     Exit status: 0 nothing to do, 1 something is to be made durable, repaired or refused, 2 failure.
     """

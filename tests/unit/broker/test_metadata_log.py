@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.broker.node import NOW, Node, Producer, batch_of
+from tests.unit.broker.node import NOW, Node, Producer
 from txnkafka.broker import metadata_snapshots
 from txnkafka.broker.metadata_replay import MetadataReplay
 from txnkafka.broker.metadata_snapshot import SnapshotId, find_snapshots, write_snapshot
@@ -398,18 +398,3 @@ def test_a_kafka_that_was_killed_is_fenced_at_the_next_start() -> None:
     (found,) = node.broker.image.kept.of("register_broker_record")
     assert found.value == KEPT[0].value
     assert node.broker.metadata.log.log_end_offset == end + 2, "an election and a block of ids"
-
-
-def test_no_producer_id_of_an_adopted_directory_is_given_out_again() -> None:
-    """A broker wrote the directory, and another node had the metadata log."""
-    node = Node()
-    node.create("t")
-    used = {"producer_id": 5000, "producer_epoch": 0, "base_sequence": 0}
-    assert node.append(batch_of(b"a", **used)).error == ErrorCode.NONE
-    node.close()
-    remove_log(node.files)
-    for snapshot in snapshots(node):
-        node.files.remove(f"{DIRECTORY}/{snapshot.name}")
-    node = Node(node.files)
-    assert node.values() == [b"a"], "the partition has become a topic"
-    assert Producer(node).identity.producer_id == 5001

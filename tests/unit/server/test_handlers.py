@@ -390,19 +390,6 @@ def test_records_of_a_topic_that_is_deleted_meanwhile() -> None:
     assert result.error_code in (ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
 
 
-@versions("DescribeCluster")
-def test_describe_cluster(version: int) -> None:
-    of = node()
-    answer = of.ask("DescribeCluster", version, include_cluster_authorized_operations=True)
-    ((broker,),) = (answer.brokers,)
-    assert (broker.broker_id, broker.host, broker.port) == (1, "localhost", 9092)
-    assert (answer.cluster_id, answer.controller_id) == (of.broker.cluster_id, 1)
-    assert answer.cluster_authorized_operations == 8096
-    if version >= 1:
-        assert of.ask("DescribeCluster", version, endpoint_type=2).error_code == 114
-        assert of.ask("DescribeCluster", version, endpoint_type=3).error_code == 115
-
-
 def test_every_api_that_is_served_is_tested_in_all_versions() -> None:
     texts = [path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*handlers.py")]
     tested = {name for text in texts for name in re.findall(r'^@versions\("(\w+)"\)$', text, re.MULTILINE)}
