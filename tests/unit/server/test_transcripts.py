@@ -1,4 +1,4 @@
-"""The broker answers what Apache Kafka 4.3.1 has answered; transcripts/README.md says how they were made."""
+"""The broker answers what Apache Kafka has answered; transcripts/README.md says how they were made."""
 
 from __future__ import annotations
 
