@@ -237,6 +237,7 @@ def _compile(patch: Patch, top: Path, workshop: Path) -> list[Path]:
     shutil.copytree(top / "txnkafka", workshop / "txnkafka")
     for name in ("setup.py", "pyproject.toml", "README.md"):
         shutil.copy2(ROOT / name, workshop)
+    (workshop / "ci").symlink_to(ROOT / "ci")  # setup.py asks ci/build_backend.py
     core = workshop / "txnkafka" / "_core"
     for source in core.glob("*.pyx"):
         if source.stem not in patch.builds:
