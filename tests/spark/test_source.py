@@ -206,7 +206,7 @@ def test_wrong_schemas_are_refused(spark: SparkSession, schema: str, message: st
 def test_an_unknown_topic_is_refused_with_the_existing_ones(spark: SparkSession) -> None:
     with pytest.raises(PySparkException) as caught:
         read(spark, PATH, subscribe="no-such-topic").collect()
-    assert f"no topic no-such-topic in {PATH}; there are " in str(caught.value)
+    assert f"no topic no-such-topic in {PATH}; topics here: " in str(caught.value)
 
 
 def test_damage_fails_the_job_with_file_and_position(spark: SparkSession) -> None:
