@@ -1,4 +1,4 @@
-"""``__transaction_state`` lost its end, the partitions kept theirs: the next transaction of an id works at once."""
+"""``__transaction_state`` lost its end, the partitions kept theirs: the next transaction works at once."""
 
 from __future__ import annotations
 
