@@ -76,7 +76,7 @@ def test_a_transaction_as_json(run: Run, cluster: Path) -> None:
 
 
 def test_a_transactional_id_whose_transaction_hangs_in_a_partition(run: Run, tmp_path: Path) -> None:
-    """Its state is CompleteCommit: that of the coordinator alone shows nothing of it."""
+    """The state CompleteCommit of the id alone does not show the hanging transaction."""
     of = {"producer_epoch": 0, "transactional": True}
     write_log(tmp_path, "a-0", {0: [batch(0, producer_id=7, **of)]})
     write_log(tmp_path, "a-1", {0: [batch(0, producer_id=7, **of), batch(2, producer_id=9, **of)]})

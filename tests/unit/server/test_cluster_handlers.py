@@ -1,4 +1,4 @@
-"""What clients learn of the cluster."""
+"""Answers to DescribeCluster."""
 
 from __future__ import annotations
 
