@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.metadata_records import LogRecord
 
-__all__ = ["FeatureUpdate", "UpgradeType", "finalized_features", "update_features"]
+__all__ = ["SERVED_FEATURES", "FeatureUpdate", "UpgradeType", "finalized_features", "update_features"]
 
 _THING: Final = "features"
 _ELR: Final = "eligible.leader.replicas.version"

@@ -15,8 +15,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.features import finalized_features
-from txnkafka.coordinator.features import SERVED_FEATURES
+from txnkafka.broker.features import SERVED_FEATURES, finalized_features
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import SERVED
 from txnkafka.wire.messages.api_versions import (
