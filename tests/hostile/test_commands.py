@@ -40,8 +40,8 @@ def snapshot(top: Path) -> dict[str, object]:
 
 @pytest.fixture
 def top(tmp_path: Path) -> Iterator[Path]:
-    """A directory that is removed after the test: pytest fails at trees deeper than the recursion limit, at the
-    end of a later run."""
+    """A directory that is removed after the test: pytest fails at trees deeper than the recursion limit, at
+    the end of a later run."""
     yield tmp_path
     subprocess.run(["rm", "-rf", str(tmp_path)], check=True)
 
