@@ -15,8 +15,8 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 @pytest.mark.parametrize("durability", ["fsync", "page_cache"])
 def test_transactions_go_on_when_the_leader_epochs_found_no_room(durability: Any) -> None:
-    """Each start begins a leader epoch. A log must not go offline because its file has no room: InitProducerId
-    would wait for a marker in that log until the next start."""
+    """Each start begins a leader epoch. A log must not go offline because its file has no room:
+    InitProducerId would wait for a marker in that log until the next start."""
     plan = FaultPlan(error=errno.ENOSPC, call="create", for_ever=True)
     files = FaultyFiles(MemoryFiles(), plan)
     node = Node(files, durability=durability, topic_defaults={"flush.messages": "1"})
