@@ -44,9 +44,9 @@ def workload() -> tuple[Node, Told]:
     return node, told
 
 
-def copy(node: Node, producer: Producer, number: int) -> None:
-    """One record and the offset behind it, in a transaction that is not ended."""
-    assert producer.send(b"%d" % number, 0) == [NONE]
+def copy(node: Node, producer: Producer, number: int, value: bytes = b"") -> None:
+    """One record and the offset after it, in a transaction that is not ended."""
+    assert producer.send(value or b"%d" % number, 0) == [NONE]
     answers: list[dict[TopicPartition, ErrorCode]] = []
     identity = producer.identity.producer_id, producer.identity.producer_epoch
     node.broker.groups.commit_in_transaction(

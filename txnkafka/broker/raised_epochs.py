@@ -1,4 +1,4 @@
-"""Raises the epochs of transactional ids to those that the partitions know, when a broker starts.
+"""Raises the epochs of transactional ids above those that the partitions know, when a broker starts.
 
 ``__transaction_state`` may lose its end while the partitions keep theirs: a power cut with ``page_cache``, or
 a directory that was restored in parts. InitProducerId would then give an epoch that the partitions have seen,
@@ -10,32 +10,55 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.coordinator.txn_events import TransactionRecord
-from txnkafka.coordinator.txn_image import IDLE, LARGEST_EPOCH
-from txnkafka.model import NO_PRODUCER_EPOCH
+from txnkafka.coordinator.txn_image import IDLE_OR_ONGOING, raised
+from txnkafka.coordinator.txn_setting import SeenEpochs
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
 
-__all__ = ["raise_epochs"]
+__all__ = ["raise_epochs", "seen_epochs"]
 
 
-def raise_epochs(broker: Broker, coordinator: TransactionCoordinator) -> None:
-    """Give each idle transactional id an epoch above those of its producer id in all partitions.
-
-    A client that goes on with its old epoch is fenced: its transaction may have partitions that the log has
-    lost, and must not be committed without them. An ongoing transaction keeps its epoch until it is aborted.
-    """
-    newest: dict[int, int] = {}
+def seen_epochs(broker: Broker) -> dict[int, SeenEpochs]:
+    """Return the largest epochs that the partitions have of each producer id."""
+    found: dict[int, SeenEpochs] = {}
     for log in broker.logs.values():
         for entry in log.producers.entries():
-            # a marker alone has the epoch that comes next: another transaction may begin with it
-            used = entry.producer_epoch if entry.last_sequence >= 0 else entry.producer_epoch - 1
-            newest[entry.producer_id] = max(newest.get(entry.producer_id, NO_PRODUCER_EPOCH), used)
+            epoch = entry.producer_epoch
+            # the epoch of a marker has no data yet, unless it is that of the transaction that it ends
+            of_data = epoch if entry.last_sequence >= 0 else epoch - 1
+            known = found.get(entry.producer_id)
+            if known is not None:
+                epoch, of_data = max(epoch, known.largest), max(of_data, known.of_data)
+            found[entry.producer_id] = SeenEpochs(epoch, of_data)
+    return found
+
+
+def raise_epochs(coordinator: TransactionCoordinator) -> dict[int, int]:
+    """Give each transactional id an epoch above those that ``coordinator.seen`` has for its producer id. A
+    decided transaction keeps its epoch until its markers are written. Returns the epochs before, by producer
+    id, of the ids of which the coordinator's log has lost records.
+
+    A client that goes on with its old epoch is fenced: its transaction may have partitions that the log has
+    lost, and must not be committed without them. So is one whose transaction is ongoing for the coordinator,
+    although later ones followed: how it ended is not known.
+    """
+    before: dict[int, int] = {}
+    seen: dict[int, SeenEpochs] = {}
     for state in coordinator.partitions.values():
         for transactional_id, metadata in list(state.metadata.items()):
-            used = newest.get(metadata.producer_id, NO_PRODUCER_EPOCH)
-            if used > metadata.producer_epoch and metadata.state in IDLE:
-                epoch = min(used + 1, LARGEST_EPOCH)
-                raised = metadata._replace(producer_epoch=epoch, last_producer_epoch=NO_PRODUCER_EPOCH)
-                state.replay(TransactionRecord(transactional_id, raised))
+            for producer_id, epoch in (
+                (metadata.producer_id, metadata.producer_epoch), (metadata.next_producer_id, 0),
+            ):  # fmt: skip
+                known = coordinator.seen.get(producer_id)
+                if known is not None and known.largest > epoch:
+                    seen[producer_id] = known
+                    if known.of_data > epoch:
+                        before[producer_id] = epoch
+            if metadata.state in IDLE_OR_ONGOING:
+                image = raised(metadata, coordinator.seen)
+                if image is not metadata:
+                    state.replay(TransactionRecord(transactional_id, image))
+    coordinator.seen = seen
+    return before

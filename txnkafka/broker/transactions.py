@@ -19,9 +19,10 @@ from txnkafka.broker.coordinator_log import (
     log_of,
     max_batch_bytes,
 )
+from txnkafka.broker.decided_transactions import decisions
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
-from txnkafka.broker.raised_epochs import raise_epochs
+from txnkafka.broker.raised_epochs import raise_epochs, seen_epochs
 from txnkafka.broker.unknown_transactions import settle
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import (
@@ -87,9 +88,10 @@ class Transactions:
             ticks=broker.ticks,
         )
         self._blocks.producer_ids.request()
+        self.coordinator.seen = seen_epochs(broker)  # before transactions of lost records get more markers
         self._load(now_ms)
-        raise_epochs(broker, self.coordinator)  # before markers of unknown transactions get the next epoch
-        settle(broker, self, now_ms)
+        decided = decisions(broker, self.coordinator)
+        settle(broker, self, decided, raise_epochs(self.coordinator), now_ms)
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__transaction_state`` that are not loaded: the log of a loaded one may end

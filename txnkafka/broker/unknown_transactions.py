@@ -6,8 +6,8 @@ the last stable offset for ever. Such a transaction joins the transaction of its
 would have done. If it may not, it is aborted. The marker has the next epoch, so that a retry of the batch is
 refused instead of being taken for a duplicate of what is aborted. A transaction that its coordinator may have
 completed gets the marker of that decision or stays open (``decided_transactions.py``), also after a clean
-stop. While a partition of the coordinator cannot
-be read, a transaction without an owner stays as it is: the partition may have decided to commit it.
+stop. While a partition of the coordinator cannot be read, a transaction without an owner stays as it is: the
+partition may have decided to commit it.
 
 Until that is durable the recovery points on the disk stay as they were: after a second crash they say again
 which transactions to check.
@@ -19,7 +19,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.decided_transactions import decisions, end_decided
+from txnkafka.broker.decided_transactions import end_decided
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.decided import OpenTransaction
@@ -29,10 +29,11 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container
+    from collections.abc import Callable, Container, Mapping
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
+    from txnkafka.coordinator.decided import Decision
     from txnkafka.model import ProducerStateEntry, TopicPartition
 
 __all__ = ["abort_if_unknown", "settle"]
@@ -41,17 +42,20 @@ LOG = logging.getLogger("txnkafka.broker")
 LARGEST_EPOCH: Final = 32767
 
 
-def settle(broker: Broker, transactions: Transactions, now_ms: int) -> None:
-    """End the transactions of all logs that their coordinator has completed. After an unclean stop, let the
-    unknown ones join the transaction of their producer, or abort them; then the recovery points of the logs
-    may be written."""
-    decided = decisions(broker, transactions.coordinator)
-    if broker.data.was_clean:
-        end_decided(broker, transactions, decided, lambda error: None)
-        return
+def settle(
+    broker: Broker,
+    transactions: Transactions,
+    decided: Mapping[OpenTransaction, Decision],
+    raised: Mapping[int, int],
+    now_ms: int,
+) -> None:
+    """End the transactions of all logs that their coordinator has completed, and abort those with a greater
+    epoch than the coordinator's log has of their producer id (``raised``): the next transaction of the id
+    would decide about them. After an unclean stop, let other unknown ones join the transaction of their
+    producer, or abort them; then the recovery points of the logs may be written."""
     settling = _Settling(broker)
     settling.left += end_decided(broker, transactions, decided, settling.done)
-    _settle_unknown(broker, transactions, decided, settling, now_ms)
+    _settle_unknown(broker, transactions, decided, raised, settling, now_ms)
     settling.done(ErrorCode.NONE)
 
 
@@ -59,6 +63,7 @@ def _settle_unknown(
     broker: Broker,
     transactions: Transactions,
     decided: Container[OpenTransaction],
+    raised: Mapping[int, int],
     settling: _Settling,
     now_ms: int,
 ) -> None:
@@ -81,10 +86,11 @@ def _settle_unknown(
             owner = owners.get(entry.producer_id)
             if owner is not None and will_end(owner, partition, entry):
                 continue
+            is_lost = entry.producer_epoch > raised.get(entry.producer_id, LARGEST_EPOCH)
             is_old = entry.current_txn_first_offset < recovered_from
             is_next = owner is not None and is_next_of(owner, entry)
             is_left = owner is not None and not is_next and is_left_over(owner, entry)
-            if is_old and not is_next and not is_left:
+            if not is_lost and (broker.data.was_clean or (is_old and not is_next and not is_left)):
                 continue
             settling.left += 1
             if owner is None and not is_complete:
@@ -96,7 +102,7 @@ def _settle_unknown(
                 settling.done(ErrorCode.NOT_COORDINATOR)
                 continue
             abort = partial(_abort_unknown, transactions, partition, entry, settling.done)
-            if owner is None or (is_left and is_old):  # it might be committed with the next one
+            if owner is None or is_lost or (is_left and is_old):  # it might be committed with the next one
                 abort(Answer(ErrorCode.INVALID_TXN_STATE))
                 continue
             event = AddPartitions(
@@ -136,7 +142,7 @@ class _Settling:
         """One is durable. After an error the recovery points stay, so that the next start checks again."""
         self.left -= 1
         self._has_failed |= error != ErrorCode.NONE
-        if self.left == 0 and not self._has_failed:
+        if self.left == 0 and not self._has_failed and not self._broker.data.was_clean:
             checkpoints, logs = self._broker.data.checkpoints, self._broker.logs
             checkpoints.release()
             self._broker.jobs.add(lambda: checkpoints.work(logs), _log_failure)

@@ -127,9 +127,11 @@ def ended_by(
 
 
 def decide(newest: Ended | None, contradicting: Ended | None, seen: Seen) -> Decision | None:
-    """Return the decision for an open transaction; None where it is none of the completed ones: the partition
-    has a marker that was written at or after the newest decision, or no completed one may be it."""
-    if newest is None or seen.marker_timestamp >= newest.decided_ms:
+    """Return the decision for an open transaction; None where it is none of the completed ones: no completed
+    one may be it, or the partition has had the marker of the newest one, in a log of transactions that share
+    an epoch (below version 2) a marker that was written at or after the decision. From version 2 on no data
+    with the epoch of a transaction follows its marker."""
+    if newest is None or (newest.version < 2 and seen.marker_timestamp >= newest.decided_ms):
         return None
     return Decision(newest, _is_clear(newest, contradicting, seen))
 

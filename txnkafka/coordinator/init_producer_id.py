@@ -7,7 +7,8 @@
 | names L | E | E once more: a retry whose first answer was lost |
 | anything else | E | PRODUCER_FENCED |
 
-At epoch 32766 the producer id changes, and epochs begin at 0.
+At epoch 32766 the producer id changes, and epochs begin at 0. E is at least the largest epoch that the
+partitions have seen, where the coordinator's log has lost its end (``Setting.seen``).
 Source: TransactionCoordinator.prepareInitProducerIdTransit, prepareIncrementProducerEpoch and
 prepareProducerIdRotation of TransactionMetadata.
 """
@@ -52,6 +53,9 @@ def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId
         return abort_from_here(metadata, setting, Parked())
     if metadata.state not in IDLE:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if not event.is_continuation and metadata.producer_id in setting.seen:
+        epoch = max(metadata.producer_epoch, setting.seen[metadata.producer_id].largest)
+        metadata = metadata._replace(producer_epoch=epoch)
     if is_exhausted(metadata.producer_epoch):
         return next_producer_id(metadata, event, setting)
     return next_epoch(metadata, event, setting)

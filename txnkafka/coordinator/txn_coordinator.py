@@ -21,7 +21,7 @@ Source: TransactionCoordinator, TransactionStateManager of Apache Kafka 4.3.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from operator import attrgetter
 
@@ -54,6 +54,7 @@ from txnkafka.coordinator.txn_events import (
     answer_of,
 )
 from txnkafka.coordinator.txn_image import ONGOING, PREPARE_COMMIT, PREPARED, markers_of
+from txnkafka.coordinator.txn_setting import NOTHING_SEEN, SeenEpochs
 from txnkafka.coordinator.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
@@ -83,8 +84,8 @@ class TransactionCoordinator:
         self.version = version  # the level of the feature transaction.version; may change at any time
         self.partitions: dict[int, TransactionPartition] = {}
         self.loading: set[int] = set()
-        self.markers = Markers()
-        self.counts = TransactionCounts()
+        self.markers, self.counts = Markers(), TransactionCounts()
+        self.seen: Mapping[int, SeenEpochs] = NOTHING_SEEN  # of ``Setting``
         self._host = host
         self._producer_ids = producer_ids
         self.partition_count = partition_count
@@ -94,10 +95,8 @@ class TransactionCoordinator:
         self._has_data: set[Request] = set()  # commits whose data is durable
         self._incomplete: dict[str, tuple[int, MarkersWritten]] = {}  # COMPLETE_* to be appended again
         self._ticks = ticks or Ticks()  # all deadlines are in ticks, all records in wall time
-        self._next_timeouts = 0
-        self._begun = Begun()
-        self._expiry = Expiry(self.config.remove_expired_interval_ms)
-        self._next_round = 0  # of timeouts or expiry, which only ``advance`` changes
+        self._begun, self._expiry = Begun(), Expiry(self.config.remove_expired_interval_ms)
+        self._next_timeouts = self._next_round = 0  # of timeouts or expiry, which only ``advance`` changes
 
     def partition_of(self, transactional_id: str) -> int:
         """The partition of ``__transaction_state`` that the id belongs to."""
@@ -178,9 +177,11 @@ class TransactionCoordinator:
                 return False
         else:
             metadata = state.metadata.get(transactional_id) if state else None
-        result = transition(metadata, event, now_ms=now_ms, version=self.version, limits=self.config.limits)
+        result = self._decide(metadata, event, now_ms)
         if isinstance(result, NeedsProducerId):
-            result = self._with_producer_id(metadata, event, now_ms)
+            result = Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+            if (producer_id := self._producer_ids.take()) is not None:
+                result = self._decide(metadata, event, now_ms, producer_id)
         if isinstance(result, Transition) and result.record is not None:
             return self._append(request, result, result.record, now_ms)
         if flights or isinstance(result, Parked):
@@ -192,14 +193,13 @@ class TransactionCoordinator:
         state = self.partitions.get(self.partition_of(transactional_id))
         return state.metadata.get(transactional_id) if state else None
 
-    def _with_producer_id(self, metadata: TransactionMetadata | None, event: Event, now_ms: int) -> Result:
-        limits, version = self.config.limits, self.version
-        producer_id = self._producer_ids.take()
-        if producer_id is None:
-            return Refused(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    def _decide(
+        self, metadata: TransactionMetadata | None, event: Event, now_ms: int, producer_id: int | None = None
+    ) -> Result:
         return transition(
-            metadata, event, now_ms=now_ms, version=version, producer_id=producer_id, limits=limits
-        )
+            metadata, event, now_ms=now_ms, version=self.version, producer_id=producer_id,
+            limits=self.config.limits, seen=self.seen,
+        )  # fmt: skip
 
     def _append(self, request: Request, result: Transition, record: TransactionRecord, now_ms: int) -> bool:
         """Append the record; a commit waits until the data of its transaction is durable."""
@@ -382,8 +382,8 @@ class TransactionCoordinator:
     def _tombstone(self, transactional_id: str, now_ms: int) -> Flight | None:
         if transactional_id in self.in_flight.by_id or transactional_id in self._parked.queues:
             return None
-        event, metadata = Expire(transactional_id), self._durable(transactional_id)
-        result = transition(metadata, event, now_ms=now_ms, version=self.version, limits=self.config.limits)
+        event = Expire(transactional_id)
+        result = self._decide(self._durable(transactional_id), event, now_ms)
         if not isinstance(result, Transition) or result.record is None:
             return None
         return Flight(result.record, result, Request(event, None, now_ms))

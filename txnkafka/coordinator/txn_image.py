@@ -6,9 +6,11 @@ TransactionMetadata.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from txnkafka.coordinator.txn_events import TransactionRecord, WriteMarkers
+from txnkafka.coordinator.txn_setting import SeenEpochs
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
@@ -32,6 +34,7 @@ __all__ = [
     "joined",
     "markers_of",
     "prepared",
+    "raised",
     "record_of",
 ]
 
@@ -145,6 +148,21 @@ def identity_after(metadata: TransactionMetadata) -> ProducerIdAndEpoch:
     if metadata.client_transaction_version >= 2 and metadata.next_producer_id != NO_PRODUCER_ID:
         return ProducerIdAndEpoch(metadata.next_producer_id, 0)
     return ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
+
+
+def raised(metadata: TransactionMetadata, seen: Mapping[int, SeenEpochs]) -> TransactionMetadata:
+    """The image with an epoch above those of the data that partitions have of its producer id, and above the
+    one after them, which a producer of transaction version 2 may have been given: all of these are fenced,
+    because the coordinator's log has lost what it knew of their transactions. The outcome of the last one
+    that it knows is forgotten: a commit of a lost one is no repeated request for it."""
+    epochs = seen.get(metadata.producer_id)
+    if epochs is None or epochs.of_data <= metadata.producer_epoch:
+        return metadata
+    return metadata._replace(
+        producer_epoch=min(epochs.of_data + 2, LARGEST_EPOCH),
+        last_producer_epoch=NO_PRODUCER_EPOCH,
+        state=S.EMPTY if metadata.state in IDLE else metadata.state,
+    )
 
 
 def markers_of(metadata: TransactionMetadata) -> WriteMarkers:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
-__all__ = ["KAFKAS_LIMITS", "Limits", "Setting"]
+__all__ = ["KAFKAS_LIMITS", "NOTHING_SEEN", "Limits", "SeenEpochs", "Setting"]
 
 
 class Limits(NamedTuple):
@@ -20,10 +22,24 @@ class Limits(NamedTuple):
 KAFKAS_LIMITS: Final = Limits()
 
 
+class SeenEpochs(NamedTuple):
+    """The largest epochs of a producer id in the logs of partitions: of all batches, and of data alone. A
+    marker of transaction version 2 has the epoch of the transaction that comes next."""
+
+    largest: int
+    of_data: int
+
+
+NOTHING_SEEN: Final[Mapping[int, SeenEpochs]] = MappingProxyType({})
+
+
 class Setting(NamedTuple):
-    """The clock, the level of the feature ``transaction.version``, a producer id to use, and the limits."""
+    """The clock, the level of the feature ``transaction.version``, a producer id to use, and the limits.
+    ``seen`` has the producer ids of which partitions may know greater epochs than the coordinator, whose log
+    has lost its end."""
 
     now_ms: int
     version: int
     producer_id: int | None
     limits: Limits
+    seen: Mapping[int, SeenEpochs] = NOTHING_SEEN

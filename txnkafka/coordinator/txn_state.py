@@ -16,7 +16,7 @@ TransactionStateManager.shouldExpire of Apache Kafka 4.3.1.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from txnkafka.coordinator.end_txn import abort_from_here, end_txn
@@ -46,9 +46,10 @@ from txnkafka.coordinator.txn_image import (
     PREPARED,
     completed,
     joined,
+    raised,
     record_of,
 )
-from txnkafka.coordinator.txn_setting import KAFKAS_LIMITS, Limits, Setting
+from txnkafka.coordinator.txn_setting import KAFKAS_LIMITS, NOTHING_SEEN, Limits, SeenEpochs, Setting
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata
 
@@ -65,14 +66,16 @@ def transition(
     version: int,
     producer_id: int | None = None,
     limits: Limits = KAFKAS_LIMITS,
+    seen: Mapping[int, SeenEpochs] = NOTHING_SEEN,
 ) -> Result:
     """What ``event`` makes of ``metadata`` (None: the id is unknown).
 
     ``version`` is the level of the feature ``transaction.version``: it decides how the coordinator itself
-    ends a transaction. ``producer_id`` is an unused one, after ``NeedsProducerId``.
+    ends a transaction. ``producer_id`` is an unused one, after ``NeedsProducerId``; ``seen`` is that of
+    ``Setting``.
     """
     rule = RULES[type(event)]
-    return rule(metadata, event, Setting(now_ms, version, producer_id, limits))
+    return rule(metadata, event, Setting(now_ms, version, producer_id, limits, seen))
 
 
 def add_partitions(
@@ -138,7 +141,7 @@ def complete(metadata: TransactionMetadata | None, event: MarkersWritten, settin
         return NOT_DUE
     if (event.producer_id, event.producer_epoch) != (metadata.producer_id, metadata.producer_epoch):
         return NOT_DUE
-    image = completed(metadata, setting.now_ms)
+    image = raised(completed(metadata, setting.now_ms), setting.seen)
     return Transition(image, record_of(image))
 
 

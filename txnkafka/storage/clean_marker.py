@@ -6,6 +6,7 @@ Source: ``CleanShutdownFileHandler``.
 from __future__ import annotations
 
 import logging
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.env import write_durably
@@ -16,9 +17,17 @@ from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.partition_names import concerns_one_partition
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from txnkafka.env import DataFiles
 
-__all__ = ["NO_EPOCH", "CleanMarker", "noted_repair", "take_clean_marker", "write_clean_marker"]
+__all__ = [
+    "NO_EPOCH",
+    "CleanMarker",
+    "noted_repair",
+    "taken_clean_marker",
+    "write_clean_marker",
+]
 
 LOG = logging.getLogger("txnkafka.storage")
 NO_EPOCH: Final = -1
@@ -30,10 +39,10 @@ class CleanMarker(NamedTuple):
 
     broker_epoch: int = NO_EPOCH
     is_settled: bool = True
+    content: bytes = b""
 
 
-def take_clean_marker(files: DataFiles, directory: str) -> CleanMarker | None:
-    """Remove the marker, durably; returns its content, and None when there is no marker. Raises OSError."""
+def _take(files: DataFiles, directory: str) -> CleanMarker | None:
     path = files.join(directory, CLEAN_SHUTDOWN_FILE)
     if not files.exists(path):
         return None
@@ -41,7 +50,7 @@ def take_clean_marker(files: DataFiles, directory: str) -> CleanMarker | None:
     try:
         content = files.read(path, SMALL_FILE_LIMIT)
         epoch = parse_clean_shutdown(content).broker_epoch or NO_EPOCH
-        marker = CleanMarker(epoch, parse_repair(content) is not False)
+        marker = CleanMarker(epoch, parse_repair(content) is not False, content)
     except (CorruptFileError, OSError) as error:
         if not concerns_one_partition(error):
             raise
@@ -49,6 +58,19 @@ def take_clean_marker(files: DataFiles, directory: str) -> CleanMarker | None:
     files.remove(path)
     files.sync_directory(directory)
     return marker
+
+
+@contextmanager
+def taken_clean_marker(files: DataFiles, directory: str) -> Iterator[CleanMarker | None]:
+    """Remove the marker, durably; the value is its content, None when there is no marker. It is written again
+    when the block raises, which may change the registry and no log. Raises OSError."""
+    marker = _take(files, directory)
+    try:
+        yield marker
+    except Exception:
+        if marker is not None:
+            write_durably(files, files.join(directory, CLEAN_SHUTDOWN_FILE), marker.content)
+        raise
 
 
 def noted_repair(marker: CleanMarker | None, hands_over: bool | None) -> bool | None:

@@ -18,7 +18,7 @@ from txnkafka.env import LocalDataFiles, SystemClock, unique_name
 from txnkafka.errors import FlushUnderWayError, KafkaError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.model import TopicPartition, validate_partition
 from txnkafka.storage import partition_work
-from txnkafka.storage.clean_marker import NO_EPOCH, noted_repair, take_clean_marker, write_clean_marker
+from txnkafka.storage.clean_marker import NO_EPOCH, noted_repair, taken_clean_marker, write_clean_marker
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.formats.layout import (
     LOG_START_OFFSET_CHECKPOINT,
@@ -45,6 +45,7 @@ from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
+    from txnkafka.storage.clean_marker import CleanMarker
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.offset_checkpoints import CheckpointWork
 
@@ -101,9 +102,10 @@ class DataDirectory:
         self._owner = take_directory(files, path)
         try:
             self.identity = self._identify(cluster_id, node_id)
-            if on_locked is not None:
-                on_locked(self.identity)
-            self._open_all(now_ms)
+            with taken_clean_marker(files, path) as marker:  # before the registry is changed
+                if on_locked is not None:
+                    on_locked(self.identity)
+            self._open_all(marker, now_ms)
         except BaseException:
             self._give_back()
             raise
@@ -124,11 +126,10 @@ class DataDirectory:
         found = identify(self.files, self.path, cluster_id, node_id)
         return found or MetaProperties(0, None, None, None)
 
-    def _open_all(self, now_ms: int) -> None:
+    def _open_all(self, marker: CleanMarker | None, now_ms: int) -> None:
         found = list(named_partitions(self.files.list(self.path)))
         there = {named.parsed.topic_partition for named in found}
         self.checkpoints = OffsetCheckpoints(self.files, self.path, there, self._note, self._owner)
-        marker = take_clean_marker(self.files, self.path)
         self.was_clean, self.broker_epoch = marker is not None, marker.broker_epoch if marker else NO_EPOCH
         self._repaired = noted_repair(marker, None if self._repair is None else self._repair.hands_over)
         copies = {each.parsed.topic_partition for each in found if each.is_copy}

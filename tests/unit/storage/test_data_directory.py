@@ -20,6 +20,7 @@ from txnkafka.errors import (
 )
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats import parse_offset_checkpoint
+from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.recovery.log_end import Repair
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -254,3 +255,17 @@ def test_a_repair_keeps_no_index_in_memory(damage: str, full: bool, clean: bool)
         assert not segment.time_index.content
     directory.close()
     assert not opened(files, config).repairs
+
+
+def test_the_marker_of_a_clean_stop_is_gone_before_the_registry_is_changed(files: MemoryFiles) -> None:
+    """A power cut in the start would leave the marker beside a registry whose end is torn."""
+    content = files.read(CLEAN, 100)
+
+    def change(_: MetaProperties) -> None:
+        assert not files.exists(CLEAN)
+        raise LogDirError("the registry is that of a cluster")
+
+    with pytest.raises(LogDirError, match="of a cluster"):
+        DataDirectory(files, PATH, lambda topic: LogConfig(), now_ms=NOW, on_locked=change)
+    assert files.read(CLEAN, 100) == content, "no log was opened"
+    assert opened(files).was_clean

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.unit.storage.client import NOW, Log
+from tests.unit.storage.client import NOW, Log, data
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import DataFiles, write_durably
@@ -352,3 +352,24 @@ def test_a_noted_log_start_that_a_log_of_its_name_has_not_is_forgotten() -> None
     directory.data.checkpoint()
     assert directory.logs[SOUND].segments[0].base_offset == 1
     assert noted_log_start(files) is None
+
+
+def test_a_recovery_point_waits_for_the_leader_epochs_below_it() -> None:
+    """A crash may follow: recovery takes epochs from the batches at and after the recovery point only."""
+    plan = FaultPlan(error=errno.ENOSPC, call="create", for_ever=True)
+    memory = MemoryFiles()
+    directory = opened(FaultyFiles(memory, plan))
+    log = Log(directory.create(SOUND, TOPIC_ID, now_ms=NOW))
+    log.plain()
+    directory.flush()
+    plan.fails = plan.counted + 1
+    log.append(data(), leader_epoch=3)
+    directory.flush()
+    assert log.log.recovery_point == 4
+    plan.fails = 0
+    directory.data.checkpoint()
+    points = parse_offset_checkpoint(memory.read("/data/recovery-point-offset-checkpoint", 1000))
+    assert points == {SOUND: 2}
+    directory.data.abandon()
+    again = opened(memory)
+    assert again.logs[SOUND].epochs.entries == [(0, 0), (3, 2)]

@@ -11,7 +11,7 @@ Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from txnkafka.env import replace_file
 from txnkafka.storage.log.log_flush import LogFlush
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FlushState"]
 
+_NOTHING_LEFT: Final = (1 << 63) - 1
+
 
 class FlushState:
     """The flush state of one log. All data below ``recovery_point`` is durable. ``has_unsynced_names`` says
@@ -32,8 +34,8 @@ class FlushState:
     time of the first append that no flush covers; the append sets it."""
 
     __slots__ = (
-        "_contents", "_contents_may_wait", "_covered", "_directory", "_files", "_named_next", "_retired",
-        "_rolled", "_segments", "_snapshots", "has_unsynced_names", "oldest_ms", "recovery_point",
+        "_contents", "_covered", "_directory", "_files", "_named_next", "_retired", "_rolled", "_segments",
+        "_snapshots", "_unwritten_from", "has_unsynced_names", "oldest_ms", "recovery_point",
     )  # fmt: skip
 
     def __init__(
@@ -51,7 +53,7 @@ class FlushState:
         self.recovery_point = recovery_point
         self.has_unsynced_names = False
         self._contents: dict[str, bytes] = {}  # small files that the next flush writes, by path
-        self._contents_may_wait = True
+        self._unwritten_from = _NOTHING_LEFT  # batches from here on need a content that is not in its file
         self._covered: list[LogSegment] | None = None  # by the flush under way
         self._named_next: LogSegment | None = None  # when the flush under way is durable
         self.oldest_ms: int | None = None
@@ -62,6 +64,12 @@ class FlushState:
     def is_flushing(self) -> bool:
         """Whether a flush has begun and is not finished."""
         return self._covered is not None
+
+    @property
+    def recovery_point_to_write(self) -> int:
+        """The recovery point for the checkpoint: recovery derives what the disk had no room for from the
+        batches at and after it."""
+        return min(self.recovery_point, self._unwritten_from)
 
     @property
     def has_contents(self) -> bool:
@@ -75,15 +83,18 @@ class FlushState:
         self._rolled.append(closed)
         self.has_unsynced_names = True
 
-    def write_later(self, name: str, content: bytes, *, may_wait: bool = False) -> None:
-        """Register a small file of the partition to be written by the next flush; ``may_wait``: or by a later
-        one when there is no room, since nothing durable depends on it."""
+    def write_later(self, name: str, content: bytes, *, needed_from: int | None) -> None:
+        """Register a small file of the partition to be written by the next flush that has room for it. The
+        batches from the offset ``needed_from`` on depend on it; None: nothing does."""
         self._contents[self._files.join(self._directory, name)] = content
-        self._contents_may_wait &= may_wait
+        if needed_from is not None:
+            self._unwritten_from = min(self._unwritten_from, needed_from)
 
     def write_again(self, flush: LogFlush) -> None:
         """Register what a flush had no room for, unless there is something newer."""
         self._contents = {**flush.contents, **self._contents}
+        if not self._contents:
+            self._unwritten_from = _NOTHING_LEFT
 
     def age_ms(self, now_ms: int) -> int | None:
         """Return the age of the oldest batch that no flush covers; None when there is none."""
@@ -111,14 +122,14 @@ class FlushState:
             segment.has_unsynced_bytes, segment.unsynced_files = False, []
         self._covered, self.oldest_ms = covered, None
         self._rolled = [segment for segment in self._rolled if not segment.is_named]
-        may_wait, contents = self._contents_may_wait, self._take_contents()
+        contents, self._contents = self._contents, {}
         paths = self._snapshots.take_unsynced()
         names = self.has_unsynced_names or contents
         self.has_unsynced_names = False
         unnamed = self._named_next = self._first_unnamed()
         end = log_end if unnamed is None else LogOffsetMetadata(unnamed.base_offset, unnamed.base_offset, 0)
         directories = [self._directory] if names else []
-        return LogFlush(end.offset, contents, files, paths, directories, may_wait), end
+        return LogFlush(end.offset, contents, files, paths, directories), end
 
     def begin_nothing(self) -> LogFlush:
         """Begin a flush that syncs nothing: after a failure no sync makes the data durable."""
@@ -150,12 +161,6 @@ class FlushState:
         unnamed = (segment for segment in (*self._rolled, self._segments.active) if not segment.is_named)
         return next(unnamed, None)
 
-    def _take_contents(self) -> dict[str, bytes]:
-        """Return the contents of the small files to write, by path; the caller writes them."""
-        taken, self._contents = self._contents, {}
-        self._contents_may_wait = True
-        return taken
-
     # For a truncation, which waits for the disk
 
     def lower_recovery_point(self, offset: int) -> None:
@@ -176,8 +181,9 @@ class FlushState:
         active = self._segments.active
         active.save()  # below the recovery point recovery trusts the indexes
         active.sync()
-        for path, content in self._take_contents().items():
+        for path, content in self._contents.items():
             replace_file(self._files, path, content)
+        self._contents, self._unwritten_from = {}, _NOTHING_LEFT
         self._files.sync_directory(self._directory)
         self.recovery_point = log_end_offset
 

@@ -22,14 +22,14 @@ __all__ = ["LogFlush", "sync_file"]
 class LogFlush(NamedTuple):
     """The writes and syncs that make all data below ``end_offset`` durable, in this order: ``contents`` of
     small files by path, open ``files``, ``paths`` of other files, then the names in ``directories``.
-    ``contents_may_wait``: those for which there is no room are left there, for a later flush."""
+    ``run`` removes each content that it has written. It leaves those for which the disk has no room to a
+    later flush: recovery derives them from the batches (``FlushState.recovery_point_to_write``)."""
 
     end_offset: int
     contents: dict[str, bytes]
     files: Sequence[DataFile]
     paths: Sequence[str]
     directories: Sequence[str]
-    contents_may_wait: bool = False
 
     def run(self, files: DataFiles) -> None:
         """Write and sync them. Raises OSError."""
@@ -37,7 +37,7 @@ class LogFlush(NamedTuple):
             try:
                 replace_file(files, path, self.contents[path])
             except OSError as error:
-                if not self.contents_may_wait or error.errno not in DISK_FULL | NO_DESCRIPTOR:
+                if error.errno not in DISK_FULL | NO_DESCRIPTOR:
                     raise
             else:
                 del self.contents[path]

@@ -13,6 +13,7 @@ Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
 
 from __future__ import annotations
 
+import errno
 import logging
 from typing import TYPE_CHECKING
 
@@ -160,7 +161,7 @@ class PartitionLog(LogWriter):
     def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
         """Record that the batch at ``start_offset`` was appended in an epoch that may be new."""
         self.epochs.assign(leader_epoch, start_offset)
-        self.set_epochs(self.epochs)
+        self.set_epochs(self.epochs, needed_from=start_offset)
 
     def note_transaction(self, batch: IncomingBatch, position: int) -> None:
         """Update the state of a producer for a transactional batch or a marker."""
@@ -178,13 +179,13 @@ class PartitionLog(LogWriter):
                 LogOffsetMetadata(batch.base_offset, self.active.base_offset, position)
             )
 
-    def set_epochs(self, epochs: LeaderEpochs, *, may_wait: bool = False) -> None:
-        """Replace the epochs. The next flush writes the file: until then recovery takes the epochs of batches
-        that are not durable from the batches."""
+    def set_epochs(self, epochs: LeaderEpochs, *, needed_from: int | None = None) -> None:
+        """Replace the epochs, of which those from the offset ``needed_from`` on are new. The next flush with
+        room for it writes the file: until then recovery takes the new epochs from the batches."""
         self.epochs = epochs
         self._know_epoch()
         content = format_leader_epoch_checkpoint(epochs.entries)
-        self.flushing.write_later(LEADER_EPOCH_CHECKPOINT, content, may_wait=may_wait)
+        self.flushing.write_later(LEADER_EPOCH_CHECKPOINT, content, needed_from=needed_from)
 
     def _know_epoch(self) -> None:
         latest = self.epochs.latest
@@ -208,6 +209,12 @@ class PartitionLog(LogWriter):
     def recovery_point(self) -> int:
         """The offset below which all data is durable."""
         return self.flushing.recovery_point
+
+    @property
+    def recovery_point_to_write(self) -> int:
+        """The recovery point for the checkpoint of the directory; it is lower while the disk has no room for
+        the leader epochs."""
+        return self.flushing.recovery_point_to_write
 
     @property
     def has_unsynced_names(self) -> bool:
@@ -294,8 +301,7 @@ class PartitionLog(LogWriter):
     def begin_at(self, cut: Cut) -> None:
         """Set log start and epochs as in ``cut``; all segments stay."""
         if cut.epochs.entries != self.epochs.entries:
-            # every start cuts them at the log start, so the file may wait: this may be to empty a full disk
-            self.set_epochs(cut.epochs, may_wait=True)
+            self.set_epochs(cut.epochs)  # none is new: each start cuts them at the log start
         self.offsets.move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
     def begin_deletion(self, cut: Cut, now_ms: int) -> SegmentDeletion:
@@ -380,6 +386,8 @@ class PartitionLog(LogWriter):
             self.check_usable()
             if self.needs_flush or self.flushing.has_contents:
                 self.flush()
+            if self.recovery_point_to_write < self.recovery_point:
+                raise OSError(errno.ENOSPC, "no room for the leader epochs", self.directory)
             self.local.save()
             if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
                 self.snapshots.write(self.log_end_offset, self.producers.snapshot())

@@ -35,9 +35,6 @@ _OF_THE_DISK: Final = ("power cut", "kill", "disk error", "full disk")
 _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 
 
-_FULL_DISK = "full disk"  # not with flush.messages: a known defect, see docs/simulation.md
-
-
 @dataclass(frozen=True, slots=True)
 class Swarm:
     """Rates are probabilities of one message; times in microseconds where the name says so;
@@ -133,7 +130,7 @@ class Swarm:
     def _draw(cls, random: Random) -> Swarm:
         faults = tuple(fault for fault in FAULTS if random.random() < 0.5)
         durability = "page_cache" if random.random() < 0.15 else "fsync"
-        flushes_each = durability == "page_cache" and random.random() < 0.5 and _FULL_DISK not in faults
+        flushes_each = durability == "page_cache" and random.random() < 0.5
         if durability == "page_cache" and not flushes_each:  # which promises nothing when the machine stops
             faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
 

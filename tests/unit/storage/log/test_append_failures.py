@@ -13,6 +13,7 @@ from txnkafka.errors import (
 from txnkafka.storage.formats.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.truncation import delete_records
+from txnkafka.storage.recovery.log_loader import Start
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -123,6 +124,50 @@ def test_what_is_deleted_to_empty_a_full_disk_does_not_fence_the_log(is_clean: b
     log.log.flush()
     file = log.log.files.read(log.log.files.join(log.log.directory, LEADER_EPOCH_CHECKPOINT), 100)
     assert parse_leader_epoch_checkpoint(file) == [EpochEntry(0, 4)]
+
+
+def with_a_new_epoch_on_a_full_disk() -> tuple[Log, FaultPlan]:
+    """A log whose second batch is durable, and its leader epoch in no file."""
+    plan = FaultPlan(error=errno.ENOSPC, call="create", for_ever=True)
+    log = Log(opened(FaultyFiles(MemoryFiles(), plan)))
+    log.plain()
+    log.log.flush()
+    plan.fails = plan.counted + 1
+    log.append(data(), leader_epoch=3)
+    log.log.flush()
+    assert plan.failed
+    return log, plan
+
+
+def test_a_new_leader_epoch_on_a_full_disk_does_not_fence_the_log() -> None:
+    """Its batch is acknowledged, and the checkpoint of recovery points waits for the file of the epochs."""
+    log, plan = with_a_new_epoch_on_a_full_disk()
+    assert (log.log.fenced, log.log.recovery_point, log.log.recovery_point_to_write) == (None, 4, 2)
+    log.append(data(), leader_epoch=3)
+    log.log.flush()
+    assert (log.log.recovery_point, log.log.recovery_point_to_write) == (6, 2)
+    plan.fails = 0
+    log.append(data(), leader_epoch=3)
+    log.log.flush()
+    assert (log.log.recovery_point, log.log.recovery_point_to_write) == (8, 8)
+    file = log.log.files.read(log.log.files.join(log.log.directory, LEADER_EPOCH_CHECKPOINT), 100)
+    assert parse_leader_epoch_checkpoint(file) == [EpochEntry(0, 0), EpochEntry(3, 2)]
+
+
+def test_a_crash_before_the_disk_has_room_loses_no_leader_epoch() -> None:
+    log, plan = with_a_new_epoch_on_a_full_disk()
+    plan.fails = 0
+    log.log.local.close_files()
+    start = Start(clean_shutdown=False, recovery_point=log.log.recovery_point_to_write)
+    again = opened(log.log.files, start)
+    assert (again.log_end_offset, again.epochs.entries) == (4, [EpochEntry(0, 0), EpochEntry(3, 2)])
+
+
+def test_a_stop_without_room_for_the_leader_epochs_is_not_clean() -> None:
+    """The next owner would believe the file."""
+    log, _ = with_a_new_epoch_on_a_full_disk()
+    with pytest.raises(KafkaStorageError, match="no room for the leader epochs"):
+        log.log.close()
 
 
 def test_a_roll_that_fails_leaves_the_log_as_it_was() -> None:
