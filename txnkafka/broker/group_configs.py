@@ -25,9 +25,9 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class GroupSetting(NamedTuple):
-    """One config. ``kind`` is ``int``, ``long``, ``bool``, ``str`` or ``list``. ``limits`` are the least and the
-    most of a number; for consumer groups they are settings of the broker. ``broker_name`` is the setting of the
-    broker that is its default, None where the config has its own. An internal config is only shown when it is
+    """One config. ``kind`` is ``int``, ``long``, ``bool``, ``str`` or ``list``. ``limits`` are the least and
+    the most of a number; for consumer groups they are settings of the broker. ``broker_name`` is the setting
+    of the broker that is its default, None where there is none. An internal config is shown only when it is
     set, as it was set."""
 
     default: str
