@@ -110,11 +110,11 @@ def test_a_duplicate_from_before_the_restart(kafka_log: KafkaLog, directory: Pat
 
 
 def test_abandon_is_what_a_crash_leaves(kafka_log: KafkaLog, directory: Path) -> None:
-    """Kafka's process is not killed: closing its files must not cut what it has reserved, or write anything."""
+    """Kafka's process goes on: closing the files must not cut what is reserved, or write anything."""
     twins = Twins(kafka_log, directory, SMALL)
     for sequence in range(20):
-        batch = encode_batch([(b"k", b"v", START_MS)], producer_id=7, producer_epoch=0, base_sequence=sequence)
-        twins.append(bytes(batch))
+        producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+        twins.append(bytes(encode_batch([(b"k", b"v", START_MS)], **producer)))
 
     def files() -> dict[str, bytes]:
         return {path.name: path.read_bytes() for path in (directory / "theirs").rglob("*.*")}
