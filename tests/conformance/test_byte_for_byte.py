@@ -109,6 +109,22 @@ def test_a_duplicate_from_before_the_restart(kafka_log: KafkaLog, directory: Pat
     twins.close()
 
 
+def test_abandon_is_what_a_crash_leaves(kafka_log: KafkaLog, directory: Path) -> None:
+    """Kafka's process goes on: closing the files must not cut what is reserved, or write anything."""
+    twins = Twins(kafka_log, directory, SMALL)
+    for sequence in range(20):
+        producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}
+        twins.append(bytes(encode_batch([(b"k", b"v", START_MS)], **producer)))
+
+    def files() -> dict[str, bytes]:
+        return {path.name: path.read_bytes() for path in (directory / "theirs").rglob("*.*")}
+
+    before = files()
+    kafka_log.ask("abandon")
+    assert files() == before
+    assert before[f"{0:020}.index"].endswith(bytes(100))  # reserved
+
+
 def test_retention_at_its_limits(kafka_log: KafkaLog, directory: Path) -> None:
     """A segment goes when it is older than retention.ms, and when what is left has retention.bytes."""
     batch = bytes(encode_batch([(b"k", b"v", START_MS)]))

@@ -266,6 +266,7 @@ def damaged(chosen: Random, body: bytes) -> bytes:
     return resize_bytes(chosen, body)
 
 
+MANY_KEYS = f"02 0000 {800_000:08x} {'0000' * 800_000}"  # Kafka reads up to 1,000,000 in one array
 TAKEN_BY_KAFKA = {
     "text that is no UTF-8": ("EndTxnRequest", 0, "0001 ff 0000000000000001 0000 01"),
     "tags that descend": ("EndTxnRequest", 3, "02 74 0000000000000001 0000 01 02 06 00 05 00"),
@@ -274,7 +275,7 @@ TAKEN_BY_KAFKA = {
     "a varint of 32 bits for null": ("MetadataRequest", 9, "ffffffff0f 01 00 00 00"),
     "a tag that is too short": ("ApiVersionsResponse", 3, "0000 01 00000000 01 01 04 0000000000000005"),
     "bytes left in a tag": ("ApiVersionsResponse", 3, "0000 01 00000000 01 01 09 0000000000000005 00"),
-    "many elements": ("MetadataRequest", 1, "00100001" + "0000" * 0x100001),
+    "many elements": ("DescribeConfigsRequest", 1, f"00000003 {MANY_KEYS * 3} 00"),
     "a presence of 2": ("DescribeTopicPartitionsRequest", 0, "01 000007d0 02 02 74 00000000 00 00"),
 }
 

@@ -33,6 +33,7 @@ from txnkafka.server.handlers import SERVED
 FIRST_SEED = int(os.environ.get("SIDE_BY_SIDE_SEED", "0"))
 SEQUENCES = int(os.environ.get("SIDE_BY_SIDE_SEQUENCES", "5000"))
 RESTARTED = 240  # sequences
+OPEN_MS = 900_000  # the longest that a broker allows: no transaction may time out while others are asked
 PLAYS = SEQUENCES // 20  # of members of a group
 CONSUMER_PLAYS = SEQUENCES // 40  # of members of a group of the consumer protocol
 SCRIPTS = {
@@ -199,7 +200,7 @@ def test_random_sequences_with_a_restart_between_their_steps(
     name epochs of leaders and coordinators: a restart raises ours and Kafka's by different
     numbers."""
     both_of, seeds = restarting.brokers, range(FIRST_SEED, FIRST_SEED + RESTARTED)
-    pairs, stories = both_of.pairs(len(seeds)), [Story() for _ in seeds]
+    pairs, stories = both_of.pairs(len(seeds)), [Story(OPEN_MS) for _ in seeds]
     for pair in pairs:
         pair.rules += AFTER_RESTART
     failures = []

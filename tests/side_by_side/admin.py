@@ -98,7 +98,8 @@ def _features() -> Iterator[Request]:
             yield update(("transaction.version", 1, 2), only=False)
             yield Request("ApiVersions", 4, {"client_software_name": "a", "client_software_version": "1"})
             yield update(("transaction.version", 2), only=False)
-            yield update(("group.version", 0, 3), ("share.version", 0, 3))
+            yield update(("group.version", 0, 3))
+            yield update(("share.version", 0, 3))
             yield update(("group.version", 1, 2))
             yield update(("metadata.version", 30))
         for row in (

@@ -42,6 +42,9 @@ _NUMBERS: Final = {  # what a group may set at least and at most
     "streams.num.standby.replicas": (0, 2),
     "streams.assignment.interval.ms": (0, 15_000),
     "streams.initial.rebalance.delay.ms": (0, 2**31 - 1),
+    "streams.task.offset.interval.ms": (15_000, 2**31 - 1),
+    "streams.num.warmup.replicas": (0, 20),
+    "streams.acceptable.recovery.lag": (0, 2**63 - 1),
 }
 _TEXTS: Final = {
     "share.auto.offset.reset": (
@@ -52,6 +55,15 @@ _TEXTS: Final = {
     ),
     "share.isolation.level": ("read_committed", "read_uncommitted", "READ_COMMITTED", " read_committed", ""),
     "share.renew.acknowledge.enable": ("true", "FALSE", " true ", "yes", ""),
+    "consumer.assignor.offload.enable": ("true", "FALSE", " true ", "yes", ""),
+    "share.assignor.offload.enable": ("false", "1"),
+    "streams.assignor.offload.enable": ("false", "1"),
+    "streams.rack.aware.assignment.tags": (
+        "", "a", "a,b", " a , b ", "a,a", ",a", "a,", "a,,b", ",", " ", "a b",
+    ),
+    "streams.assignor.name": ("sticky", " sticky ", "Sticky", "none", ""),
+    "errors.deadletterqueue.topic.name": ("", "a", " a ", "__a", " __a", "a b", ".", "ü", "_a"),
+    "errors.deadletterqueue.copy.record.enable": ("true", "FALSE", "yes", ""),
 }  # fmt: skip
 
 
@@ -87,7 +99,7 @@ def _of_groups() -> Iterator[Request]:
             (SET, "retention.ms", "1"), (APPEND, _SESSION, "1"), (SUBTRACT, "no.such", "1"),
             (SET, _SESSION, None), (DELETE, _SESSION, ""), (SET, _SESSION, "50000.0"),
             (SET, _SESSION, "5e4"), (SET, _SESSION, "+50000"), (SET, _SESSION, "50_000"), (SET, _SESSION, ""),
-            (SET, "consumer.assignor.offload.enable", "true"), (SET, _SESSION, str(2**31)),
+            (APPEND, "streams.rack.aware.assignment.tags", "a"), (SET, _SESSION, str(2**31)),
         ):  # fmt: skip
             yield alter(version, GROUP, name, odd)
         yield alter(version, GROUP, "", (SET, _SESSION, "50000"))

@@ -36,9 +36,10 @@ class Step(NamedTuple):
 
 
 class Story:
-    """What the clients of one conversation know."""
+    """What the clients of one conversation know. ``timeout_ms`` is that of their transactions."""
 
-    def __init__(self) -> None:
+    def __init__(self, timeout_ms: int = 60_000) -> None:
+        self._timeout_ms = timeout_ms
         self._identities: dict[str, Identity] = {}
         self._next: dict[tuple[Identity, int], int] = {}
         self._sent: dict[tuple[Identity, int], list[int]] = {}
@@ -92,7 +93,7 @@ class Story:
     def _init(self, step: Step, options: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         fields: dict[str, Any] = {
             "transactional_id": step.who if step.who.startswith("~") else options.get("id"),
-            "transaction_timeout_ms": options.get("timeout", 60_000),
+            "transaction_timeout_ms": options.get("timeout", self._timeout_ms),
         }
         if options.get("again") and step.version >= 3:
             fields["producer_id"], fields["producer_epoch"] = self.identity(step)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from txnkafka.broker.registry_change import register, register_voter
 from txnkafka.coordinator import metadata_records
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE
-from txnkafka.coordinator.features import KRAFT_VERSION, METADATA_VERSION, SERVED_FEATURES
+from txnkafka.coordinator.features import KNOWN_FEATURES, KRAFT_VERSION, METADATA_VERSION, SERVED_FEATURES
 from txnkafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _reason(broker: Broker, update: FeatureUpdate) -> str | None:
         return "The controller does not support the given upgrade type."
     if level < 0:
         return "A feature version cannot be less than 0."
-    if level == current:
+    if level == current and name in KNOWN_FEATURES:
         return None  # also of a feature that Apache Kafka has set here, and this broker does not serve
     if name not in SERVED_FEATURES:
         return f"{controller} does not support this feature."

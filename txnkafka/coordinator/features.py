@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 __all__ = [
-    "KRAFT_VERSION", "METADATA_VERSION", "SERVED_FEATURES", "UNKNOWN_LEVEL_REMEDY", "newer_levels",
-    "unknown_levels",
+    "KNOWN_FEATURES", "KRAFT_VERSION", "METADATA_VERSION", "SERVED_FEATURES", "UNKNOWN_LEVEL_REMEDY",
+    "newer_levels", "unknown_levels",
 ]  # fmt: skip
 
 KRAFT_VERSION: Final = "kraft.version"
 METADATA_VERSION: Final = "metadata.version"
-_KNOWN: Final = {
+KNOWN_FEATURES: Final = {
     "eligible.leader.replicas.version": (0, 1),
     "group.version": (0, 1),
     KRAFT_VERSION: (0, 1),
@@ -24,9 +24,10 @@ _KNOWN: Final = {
     "streams.version": (0, 1),
     "transaction.version": (0, 2),
 }
+"""Lowest and highest level of each feature that is known."""
 _HIGHEST_OF_4_3: Final = {METADATA_VERSION: 30, "share.version": 1}  # where 4.4 knows more
 _NOT_SERVED: Final = ("share.version", "streams.version")  # groups whose APIs this broker does not have
-SERVED_FEATURES: Final = {name: levels for name, levels in _KNOWN.items() if name not in _NOT_SERVED}
+SERVED_FEATURES: Final = {name: levels for name, levels in KNOWN_FEATURES.items() if name not in _NOT_SERVED}
 """Lowest and highest level of each feature whose APIs this broker serves."""
 UNKNOWN_LEVEL_REMEDY: Final = "use the release of Apache Kafka that set the level, or a newer txnkafka"
 
@@ -35,9 +36,9 @@ def unknown_levels(finalized: Mapping[str, int]) -> Iterator[str]:
     """Yield the fault of each finalized feature whose level is unknown here: records of the metadata log may
     mean something else at such a level. A registry without features is one that no broker has started on."""
     for name, level in finalized.items():
-        low, high = _KNOWN.get(name, (0, -1))
+        low, high = KNOWN_FEATURES.get(name, (0, -1))
         if not low <= level <= high:
-            known = f"known levels are {low} to {high}" if name in _KNOWN else "the name is unknown"
+            known = f"known levels are {low} to {high}" if name in KNOWN_FEATURES else "the name is unknown"
             yield f"the feature {name} has level {level}; {known}"
     if finalized and METADATA_VERSION not in finalized:
         yield f"the registry has no {METADATA_VERSION}"
@@ -46,5 +47,5 @@ def unknown_levels(finalized: Mapping[str, int]) -> Iterator[str]:
 def newer_levels(finalized: Mapping[str, int]) -> Iterator[tuple[str, int]]:
     """Yield the features, with their levels, that Apache Kafka 4.4 knows and 4.3 does not."""
     for name, highest in _HIGHEST_OF_4_3.items():
-        if highest < finalized.get(name, 0) <= _KNOWN[name][1]:
+        if highest < finalized.get(name, 0) <= KNOWN_FEATURES[name][1]:
             yield name, finalized[name]

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from txnkafka.server.listeners import Endpoint
 
 __all__ = [
-    "BOOLEAN", "DEFAULT", "INT", "LIST", "STRING", "ConfigEntry", "Levels", "advertised_entry",
-    "broker_entries", "cluster_entries", "topic_entries",
+    "BOOLEAN", "DEFAULT", "INT", "LIST", "LONG", "STRING", "ConfigEntry", "Levels",
+    "advertised_entry", "broker_entries", "cluster_entries", "topic_entries",
 ]  # fmt: skip
 
 _OF_TOPIC: Final = 1  # DescribeConfigsResponse.ConfigSource

@@ -26,7 +26,7 @@ class KilledServer:
         self.kills = self.kills_of_starts = 0
         self.start_seconds = 0.0
         self._data, self._options, self._rng = data, options, rng
-        self._port = _free_port(rng)
+        self._port = _free_port()
         self.address = f"127.0.0.1:{self._port}"
         self._errors = (data.parent / "server.log").open("a+")
         self._process: subprocess.Popen[bytes] | None = None
@@ -117,8 +117,10 @@ class KilledServer:
         return status
 
 
-def _free_port(rng: random.Random) -> int:
-    for port in rng.sample(PORTS, 100):
+def _free_port() -> int:
+    """Not by the seed of the test: another run with the same seed would get the same port, and its clients
+    would connect to this server while their own is dead."""
+    for port in random.SystemRandom().sample(PORTS, 100):
         with socket.socket() as found:
             if found.connect_ex(("127.0.0.1", port)):
                 return port

@@ -199,7 +199,8 @@ def update(of: WireNode, version: int, *rows: tuple[str, int, int], only: bool =
 @versions("UpdateFeatures")
 def test_update_features(version: int) -> None:
     of = node()
-    refused = [("transaction.version", 3, 1), ("no.such", 1, 1), ("metadata.version", 29, 1)]
+    refused = [("transaction.version", 3, 1), ("metadata.version", 29, 1)]
+    refused += [("no.such", 1, 1), ("no.such", 0, 1)]
     if version:
         refused += [("metadata.version", 29, 2), ("kraft.version", 2, 1), ("group.version", 0, 9)]
         refused += [("group.version", 0, 1), ("share.version", -1, 1), ("share.version", 2, 1)]
