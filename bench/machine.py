@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from bench.java import JavaProcess
+from tests.conformance.maven import kafka_jars
 
 __all__ = ["describe"]
 
@@ -20,6 +21,8 @@ PACKAGES = (
     "numpy",
     "cramjam",
     "isal",
+    "lz4",
+    "zstandard",
     "aiokafka",
     "kafka-python",
     "confluent-kafka",
@@ -31,6 +34,7 @@ PACKAGES = (
 )
 HERE = Path(__file__).resolve().parent
 FLAGS = ("sse4_2", "avx2", "avx512f", "vpclmulqdq", "asimd", "crc32")
+JAVA_CODECS = ("lz4-java", "snappy-java", "zstd-jni")
 MEMORY_BYTES = 512 << 20
 RATE_ROUNDS = 5
 
@@ -52,6 +56,8 @@ def describe() -> dict[str, str]:
         "Go, kfake": _kfake(),
         "packages": ", ".join(f"{name} {_version(name)}" for name in PACKAGES),
         "CRC-32C here": _crc32c(),
+        "decompression here": _decompression(),
+        "decompression in Java": _java_decompression(),
         "commit": _commit(),
     }
 
@@ -123,6 +129,21 @@ def _crc32c() -> str:
     from txnkafka._core.crc32c import implementations
 
     return ", ".join(implementations())
+
+
+def _decompression() -> str:
+    """The files of the C functions that the reader calls, with the versions that lz4 and zstd tell."""
+    from txnkafka._core.codec_functions import codec_libraries
+    from txnkafka.record import compression  # names the files of Python's bindings
+
+    readers = {codec.label: "Python's binding" for codec in compression.CompressionType if codec}
+    readers |= {codec: library.rpartition("/")[2] for codec, library in codec_libraries().items()}
+    return ", ".join(f"{codec}: {library}" for codec, library in readers.items())
+
+
+def _java_decompression() -> str:
+    libraries = (jar.stem for name in JAVA_CODECS for jar in kafka_jars().glob(f"{name}-*.jar"))
+    return ", ".join([*libraries, "gzip: java.util.zip"])
 
 
 def _commit() -> str:

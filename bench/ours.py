@@ -7,6 +7,7 @@ chunk is kept until the pass ends, as by a caller that collects all of them.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +68,7 @@ class DecodeSide:
     def run(self) -> Timing:
         timing: list[tuple[float, float]] = []
         count = 0
-        with timed(timing):
+        with timed(timing, time.thread_time if self._how.threads == 1 else time.process_time):
             for _ in range(self._repeat):
                 count += self._pass()
         return Timing(*timing[0], count)

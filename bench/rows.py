@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bench import (
     appending,
+    decompressing,
     fetching,
     grouping,
     many_partitions,
@@ -17,25 +18,24 @@ from bench import (
     serving,
     writing,
 )
-from bench.codecs import BareCodecSide
 from bench.harness import Comparison, Contest, Limit, Side
 from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
-from bench.parts import ChecksumPart, ChecksumsAndWalk, CodecPart, MapPart, WalkPart
+from bench.parts import ChecksumPart, ChecksumsAndWalk, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
-from bench.segments import MIB, Input, linked, ready
+from bench.segments import MIB, NAMES, Input, linked, ready
 from bench.served import served
 from bench.spark import SparkSide
 
 __all__ = ["FULL", "QUICK", "Plan", "contests"]
 
-NAMES = {"10": "10 B", "100": "100 B", "1024": "1 KB", "mixed": "mixed"}
 FILE_GOALS = {"10": 4.0, "100": 4.5, "1024": 3.5}
 HOT_GOALS = {"100": 2.5, "1024": 1.3}
 PARTS_GOAL = 0.8
-CODECS = ("lz4", "snappy", "zstd", "gzip")
+THREADS_GOAL = 1.8
 COPY, VIEW = How(), How(views=True)
 PREAD_COPY = How(pread=True)
+TWO_THREADS = How(threads=2)
 PARTS_IN_CACHE = ("checksums alone", "copy without checksums", "view without checksums")
 FRESH_COPY, FRESH_VIEW = How(fresh=True), How(views=True, fresh=True)
 COPY_COMMITTED, VIEW_COMMITTED = How(committed=True), How(views=True, committed=True)
@@ -129,7 +129,8 @@ def contests(plan: Plan) -> list[Contest]:
     """All of them."""
     found: list[Contest] = [_decode(plan, shape) for shape in NAMES]
     found += [_hot(plan, shape) for shape in plan.hot_shapes]
-    found += [_compressed(plan, shape, codec) for shape in plan.compressed_shapes for codec in CODECS]
+    found += decompressing.contests(plan.compressed, plan.compressed_shapes, plan.rounds)
+    found += [_two_threads(plan, codec) for codec in ("lz4", "none")]
     found.append(_scan(plan))
     found += [_committed(plan, percent) for percent in plan.aborted]
     found += [_verify(plan), _cat(plan), *writing.contests(plan)]
@@ -188,23 +189,23 @@ def _hot(plan: Plan, shape: str) -> Contest:
     return _contest(f"decode {NAMES[shape]}, 1 MiB in cache", source, sides, comparisons, plan.rounds, repeat)
 
 
-def _compressed(plan: Plan, shape: str, codec: str) -> Contest:
-    source = Input(shape, plan.compressed, codec=codec)
+def _two_threads(plan: Plan, codec: str) -> Contest:
+    source = Input("1024", plan.decode, codec=codec)
 
     def sides() -> Sequence[Side]:
         segment = ready(source)
-        java = [JavaSide("file", segment), JavaSide("memory", segment)]
-        codecs = [BareCodecSide(segment, codec), CodecPart(segment, codec)]
-        return [DecodeSide(segment, COPY), *codecs, *java, AiokafkaSide(segment)]
+        return [DecodeSide(segment, COPY), DecodeSide(segment, TWO_THREADS)]
 
-    comparisons = [
-        Comparison("copy", f"bare {codec}, checksums and walk", 0.9),
-        Comparison("copy", f"bare {codec}"),
-        Comparison("copy", "java file", 1.5),
-        Comparison("copy", "java memory"),
-        Comparison("copy", "aiokafka"),
-    ]
-    return _contest(f"decode {NAMES[shape]}, {codec}", source, sides, comparisons, plan.rounds)
+    name = "decode 1 KB, two threads" if codec == "none" else f"decode 1 KB, {codec}, two threads"
+    return Contest(
+        name,
+        "records",
+        lambda: source.records,
+        sides,
+        [Comparison(TWO_THREADS.name, COPY.name, THREADS_GOAL, by_wall=True)],
+        plan.rounds,
+        "The wall clock of two threads needs two idle processors; their CPU time is that of all threads.",
+    )
 
 
 def _scan(plan: Plan) -> Contest:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from bench.java import BUILD, JavaProcess
 
-__all__ = ["MIB", "Input", "generate", "linked", "ready"]
+__all__ = ["MIB", "NAMES", "Input", "generate", "linked", "ready"]
 
 MIB = 1 << 20
+NAMES = {"10": "10 B", "100": "100 B", "1024": "1 KB", "mixed": "mixed"}  # of the shapes, in the table
 # Increase it when Generate.java writes other bytes for the same options.
 GENERATOR_VERSION = 1
 

@@ -1,7 +1,9 @@
-"""The codec targets: what a payload becomes, or that it is refused, against readers of other libraries."""
+"""The codec targets: what a payload becomes, or that it is refused, with C functions and with
+Python's bindings, against readers of other libraries."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from functools import partial
 from random import Random
@@ -22,6 +24,7 @@ __all__ = ["CODECS", "GZIP", "LZ4", "SNAPPY", "ZSTD"]
 CODECS = {"gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 # A frame of zstd may ask for a window of 128 MiB, and the model makes it.
 ITERATIONS = {"gzip": 3000, "snappy": 4000, "lz4": 3000, "zstd": 300}
+READERS = ("functions", "bindings")  # the values of TXNKAFKA_CODECS
 BEFORE = b"what was there before"
 
 
@@ -83,8 +86,27 @@ def _lz4_sealed(content: bytes) -> bytes:
 
 
 def check_payload(codec: int, content: bytes) -> str:
-    """Compare with the model; a refusal leaves the buffer as it was."""
+    """Compare the readers with the model, and with each other in what they refuse and why."""
     magic, payload = (content[0] % 3, content[1:]) if content else (2, b"")
+    results = []
+    for reader in READERS:
+        os.environ["TXNKAFKA_CODECS"] = reader
+        results.append(_read(codec, payload, magic))
+    found, refusal = results[0]
+    require(results[1] == results[0], f"{READERS[1]}: {results[1]}, {READERS[0]}: {results[0]}")
+    try:
+        expected = decompress(codec, payload, magic)
+    except CodecError as error:
+        require(refusal, f"the model refuses ({error}) what was read as {len(found)} bytes")
+        return f"refused: {refusal[:50]}"
+    assert not refusal, f"refused ({refusal}), but the model reads {len(expected)} bytes"
+    assert found == expected, f"{len(found)} bytes {found[:60]!r}, expected {len(expected)} {expected[:60]!r}"
+    return f"accepted: {len(found).bit_length()} bits of length"
+
+
+def _read(codec: int, payload: bytes, magic: int) -> tuple[bytes, str]:
+    """Return the content and the reason of a refusal; one of them is empty, as the content may be. A refusal
+    leaves the buffer as it was."""
     decompressor = Decompressor()
     decompressor.append(0, BEFORE)
     refusal, found = "", b""
@@ -96,14 +118,7 @@ def check_payload(codec: int, content: bytes) -> str:
         refusal = error.reason
         require(decompressor.end == len(BEFORE), "a refusal moved the end")
     assert bytes(decompressor.buffer[: len(BEFORE)]) == BEFORE
-    try:
-        expected = decompress(codec, payload, magic)
-    except CodecError as error:
-        require(refusal, f"the model refuses ({error}) what was read as {len(found)} bytes")
-        return f"refused: {refusal[:50]}"
-    assert not refusal, f"refused ({refusal}), but the model reads {len(expected)} bytes"
-    assert found == expected, f"{len(found)} bytes {found[:60]!r}, expected {len(expected)} {expected[:60]!r}"
-    return f"accepted: {len(found).bit_length()} bits of length"
+    return found, refusal
 
 
 GZIP, SNAPPY, LZ4, ZSTD = (
