@@ -1,0 +1,185 @@
+"""The programs of docs/compatibility.md, one row each."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.client_suites.suite import NotFetchedError
+from tests.conformance.maven import jars, version_in
+from tests.conformance.transactional_clients import java_program
+from tests.programs import connect_worker
+from tests.programs.program import Place, Program
+from tests.programs.python_program import prepared, python_of
+from tests.unit.server.serving import free_ports
+
+__all__ = ["AT_LEAST_ONCE", "LONG", "PROGRAMS"]
+
+HERE = Path(__file__).resolve().parent
+# Flink reflects on these packages
+OPENED = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("util", "lang")]
+JVM = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn"]
+
+
+def _java(pom: str, program: str, memory: str, options: Sequence[str] = ()) -> list[str]:
+    """The command of a program of ``java``, compiled against the jars of a pom."""
+    found = [memory, *JVM, *options]
+    return java_program(pom, jars(pom), program, sources=HERE / "java", options=found)
+
+
+def _streams(guarantee: str) -> Callable[[Place], list[str]]:
+    def command(place: Place) -> list[str]:
+        program = _java("kafka-streams", "StreamsCopy", "-Xmx384m")
+        return [*program, place.server, place.source, place.target, str(place.directory), guarantee]
+
+    return command
+
+
+def _flink(naming: str) -> Callable[[Place], list[str]]:
+    def command(place: Place) -> list[str]:
+        program = _java("flink", "FlinkCopy", "-Xmx640m", OPENED)
+        return [*program, place.server, place.source, place.target, str(place.directory), naming]
+
+    return command
+
+
+def _spring(place: Place) -> list[str]:
+    program = _java("spring-kafka", "SpringCopy", "-Xmx384m")
+    return [*program, place.server, place.source, place.target]
+
+
+def _connect(connector: Callable[[Place], dict[str, Any]]) -> Callable[[Place], list[str]]:
+    """A worker of Connect for exactly-once sources, with one connector."""
+
+    def command(place: Place) -> list[str]:
+        (port,) = free_ports(1)
+        worker = {
+            "bootstrap.servers": place.server,
+            "group.id": "connect",
+            "exactly.once.source.support": "enabled",
+            "listeners": f"http://127.0.0.1:{port}",
+            "config.storage.topic": "connect-configs",
+            "offset.storage.topic": "connect-offsets",
+            "status.storage.topic": "connect-status",
+            "config.storage.replication.factor": 1,
+            "offset.storage.replication.factor": 1,
+            "status.storage.replication.factor": 1,
+            "offset.storage.partitions": 2,
+            "key.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+            "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
+            "session.timeout.ms": 6000,
+            "heartbeat.interval.ms": 1000,
+        }
+        properties = place.directory / "worker.properties"
+        properties.write_text("".join(f"{name}={value}\n" for name, value in worker.items()))
+        main = ["org.apache.kafka.connect.cli.ConnectDistributed", str(properties)]
+        java = ["java", "-Xmx384m", *JVM, "-cp", f"{jars('connect')}/*", *main]
+        config = json.dumps(connector(place))
+        return [sys.executable, str(connect_worker.__file__), str(port), config, *java]
+
+    return command
+
+
+def _file_source(place: Place) -> dict[str, Any]:
+    return {
+        "name": "lines",
+        "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+        "tasks.max": 1,
+        "file": str(place.lines),
+        "topic": place.target,
+        "batch.size": 20,
+        "value.converter": "org.apache.kafka.connect.storage.StringConverter",
+        "exactly.once.support": "required",
+    }
+
+
+def _mirror(place: Place) -> dict[str, Any]:
+    """The source and the target cluster are the same, so the copy has a name of its own."""
+    cluster = {
+        f"{which}.cluster.{name}": value
+        for which in ("source", "target")
+        for name, value in (("alias", which), ("bootstrap.servers", place.server))
+    }
+    return {
+        **cluster,
+        "name": "mirror",
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "tasks.max": 2,
+        "topics": place.source,
+        "replication.factor": 1,
+        "offset-syncs.topic.replication.factor": 1,
+        "source.consumer.isolation.level": "read_committed",
+        "source.consumer.auto.offset.reset": "earliest",
+        "exactly.once.support": "required",
+    }
+
+
+def _fetched(pom: str) -> Callable[[], None]:
+    def prepare() -> None:
+        try:
+            jars(pom)
+        except RuntimeError as error:
+            raise NotFetchedError(str(error)) from None
+
+    return prepare
+
+
+def _python(name: str, requirement: str, about: str, oldest: tuple[int, int] = (3, 11)) -> Program:
+    """A program of ``python``; ``oldest`` is the first Python that the package runs on."""
+    script = HERE / "python" / f"{name}_copy.py"
+
+    def command(place: Place) -> list[str]:
+        arguments = [place.server, place.source, place.target, str(place.directory)]
+        return [python_of(requirement), str(script), *arguments]
+
+    package, _, version = requirement.partition("==")
+    version = version if package == name else f"{version} ({package})"
+    return Program(name, version, about, lambda: prepared(requirement, oldest), command)
+
+
+STREAMS = version_in("kafka-streams", "kafka-streams")
+FLINK = (
+    f"{version_in('flink', 'flink-streaming-java')}, connector {version_in('flink', 'flink-connector-kafka')}"
+)
+CONNECT = version_in("connect", "connect-runtime")
+FILE, MIRROR = (version_in("connect", f"connect-{name}") for name in ("file", "mirror"))
+PROGRAMS = (
+    Program(
+        "kafka-streams", STREAMS, "exactly_once_v2; counts in a state store, after a repartition",
+        _fetched("kafka-streams"), _streams("exactly_once_v2"),
+    ),
+    Program(
+        "connect", f"{CONNECT}, connector of files {FILE}",
+        "exactly.once.source.support; a distributed worker that reads a file",
+        _fetched("connect"), _connect(_file_source), reads_lines=True,
+    ),
+    Program(
+        "flink", FLINK, "KafkaSource, KafkaSink EXACTLY_ONCE, transactional ids INCREMENTING",
+        _fetched("flink"), _flink("INCREMENTING"),
+    ),
+    Program(
+        "flink-pooling", FLINK, "as before, transactional ids POOLING",
+        _fetched("flink"), _flink("POOLING"),
+    ),
+    Program(
+        "mirrormaker-2", f"{MIRROR}, worker {CONNECT}",
+        "MirrorSourceConnector on a worker with exactly.once.source.support",
+        _fetched("connect"), _connect(_mirror),
+    ),
+    Program(
+        "spring-kafka", version_in("spring-kafka", "spring-kafka"),
+        "listener container with KafkaTransactionManager", _fetched("spring-kafka"), _spring,
+    ),
+    _python("quixstreams", "quixstreams==3.28.1", 'processing_guarantee="exactly-once"; counts in its state'),
+    _python("faust", "faust-streaming==0.15.3", 'processing_guarantee="exactly_once"'),
+    _python("flechtwerk", "flechtwerk==0.17.0", "a transformer that counts in its state", (3, 12)),
+)  # fmt: skip
+LONG = ("kafka-streams", "connect", "flink")
+"""The programs of `make long`."""
+AT_LEAST_ONCE = Program(
+    "at-least-once", STREAMS, "Kafka Streams with at_least_once: the trial must notice what it repeats",
+    _fetched("kafka-streams"), _streams("at_least_once"),
+)  # fmt: skip
