@@ -6,7 +6,7 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["KEYS", "key_of", "value_of", "wrong"]
+__all__ = ["KEYS", "distinct", "key_of", "value_of", "wrong"]
 
 KEYS = 10
 
@@ -19,6 +19,11 @@ def key_of(number: int) -> str:
 def value_of(number: int) -> str:
     """The value of an input record. A program adds a field ``count`` if it counts the records of each key."""
     return json.dumps({"id": number})
+
+
+def distinct(copies: Iterable[str]) -> int:
+    """How many different records are copied."""
+    return len({json.loads(copy)["id"] for copy in copies})
 
 
 def wrong(numbers: Sequence[int], copies: Iterable[str]) -> Iterator[str]:

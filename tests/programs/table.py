@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from tests.client_suites.suite import NotFetchedError
 from tests.conformance.maven import jars, version_in
@@ -18,6 +17,7 @@ from tests.unit.server.serving import free_ports
 
 __all__ = ["AT_LEAST_ONCE", "LONG", "PROGRAMS"]
 
+Connector = Mapping[str, str | int]
 HERE = Path(__file__).resolve().parent
 # Flink reflects on these packages
 OPENED = [f"--add-opens=java.base/java.{package}=ALL-UNNAMED" for package in ("util", "lang")]
@@ -51,7 +51,9 @@ def _spring(place: Place) -> list[str]:
     return [*program, place.server, place.source, place.target]
 
 
-def _connect(connector: Callable[[Place], dict[str, Any]]) -> Callable[[Place], list[str]]:
+def _connect(
+    classpath: Callable[[], str], connector: Callable[[Place], Connector]
+) -> Callable[[Place], list[str]]:
     """A worker of Connect for exactly-once sources, with one connector."""
 
     def command(place: Place) -> list[str]:
@@ -76,27 +78,32 @@ def _connect(connector: Callable[[Place], dict[str, Any]]) -> Callable[[Place], 
         properties = place.directory / "worker.properties"
         properties.write_text("".join(f"{name}={value}\n" for name, value in worker.items()))
         main = ["org.apache.kafka.connect.cli.ConnectDistributed", str(properties)]
-        java = ["java", "-Xmx384m", *JVM, "-cp", f"{jars('connect')}/*", *main]
+        java = ["java", "-Xmx384m", *JVM, "-cp", classpath(), *main]
         config = json.dumps(connector(place))
         return [sys.executable, str(connect_worker.__file__), str(port), config, *java]
 
     return command
 
 
-def _file_source(place: Place) -> dict[str, Any]:
+def _with_lines() -> str:
+    """The class path of Connect with the connector of ``java/LinesSource.java``."""
+    command = _java("connect", "LinesSource", "-Xmx384m")
+    return command[command.index("-cp") + 1]
+
+
+def _lines(place: Place) -> Connector:
     return {
         "name": "lines",
-        "connector.class": "org.apache.kafka.connect.file.FileStreamSourceConnector",
+        "connector.class": "LinesSource",
         "tasks.max": 1,
         "file": str(place.lines),
         "topic": place.target,
-        "batch.size": 20,
         "value.converter": "org.apache.kafka.connect.storage.StringConverter",
         "exactly.once.support": "required",
     }
 
 
-def _mirror(place: Place) -> dict[str, Any]:
+def _mirror(place: Place) -> Connector:
     """The source and the target cluster are the same, so the copy has a name of its own."""
     cluster = {
         f"{which}.cluster.{name}": value
@@ -144,17 +151,15 @@ STREAMS = version_in("kafka-streams", "kafka-streams")
 FLINK = (
     f"{version_in('flink', 'flink-streaming-java')}, connector {version_in('flink', 'flink-connector-kafka')}"
 )
-CONNECT = version_in("connect", "connect-runtime")
-FILE, MIRROR = (version_in("connect", f"connect-{name}") for name in ("file", "mirror"))
 PROGRAMS = (
     Program(
         "kafka-streams", STREAMS, "exactly_once_v2; counts in a state store, after a repartition",
         _fetched("kafka-streams"), _streams("exactly_once_v2"),
     ),
     Program(
-        "connect", f"{CONNECT}, connector of files {FILE}",
-        "exactly.once.source.support; a distributed worker that reads a file",
-        _fetched("connect"), _connect(_file_source), reads_lines=True,
+        "connect", version_in("connect", "connect-runtime"),
+        "exactly.once.source.support; a distributed worker with a connector that reads a file",
+        _fetched("connect"), _connect(_with_lines, _lines), reads_lines=True,
     ),
     Program(
         "flink", FLINK, "KafkaSource, KafkaSink EXACTLY_ONCE, transactional ids INCREMENTING",
@@ -165,9 +170,9 @@ PROGRAMS = (
         _fetched("flink"), _flink("POOLING"),
     ),
     Program(
-        "mirrormaker-2", f"{MIRROR}, worker {CONNECT}",
+        "mirrormaker-2", version_in("mirrormaker", "connect-mirror"),
         "MirrorSourceConnector on a worker with exactly.once.source.support",
-        _fetched("connect"), _connect(_mirror),
+        _fetched("mirrormaker"), _connect(lambda: f"{jars('mirrormaker')}/*", _mirror),
     ),
     Program(
         "spring-kafka", version_in("spring-kafka", "spring-kafka"),

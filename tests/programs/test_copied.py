@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.programs.copied import key_of, value_of, wrong
+from tests.programs.copied import distinct, key_of, value_of, wrong
 
 NUMBERS = range(30)
 COPIES = [value_of(number) for number in NUMBERS]
@@ -32,6 +32,10 @@ def test_a_copy_in_any_order() -> None:
 )
 def test_a_copy_that_is_not_exactly_once(copies: list[str], difference: str) -> None:
     assert list(wrong(NUMBERS, copies)) == [difference]
+
+
+def test_repetitions_are_no_progress() -> None:
+    assert distinct([*COPIES, COPIES[0], COPIES[0]]) == len(COPIES)
 
 
 def test_counts_of_each_key() -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.programs.copied import wrong
+from tests.programs.copied import distinct, wrong
 from tests.programs.feeder import Feeder, lines, transactions
 from tests.programs.program import Place, Program
 from tests.programs.supervised import Supervised
@@ -27,6 +27,7 @@ RECORDS = PORTION * (len(EVENTS) + 1)
 PARTITIONS = 2
 AWAY = (0.0, 3.0)  # seconds that a killed broker is away
 PATIENCE = 240.0
+Records = Mapping[int, Sequence[tuple[int, str]]]
 SETTINGS = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
@@ -52,7 +53,7 @@ def differences(trial: Trial) -> list[str]:
 def run(program: Program, directory: Path, seed: int) -> Trial:
     """Let the program copy RECORDS records through the EVENTS. Raises AssertionError when it does not get on,
     when the broker logs an error, or when its directory is not sound."""
-    rng = random.Random(seed)
+    rng = random.Random(f"{program.name} {seed}")
     place = Place("", "in", "out", directory / "program")
     place.directory.mkdir()
     options = [word for pair in SETTINGS.items() for word in ("--config", "=".join(pair))]
@@ -90,7 +91,7 @@ def _disturb(
     portion shows that the program goes on after all of them."""
 
     def copied(records: int) -> None:
-        _wait(lambda: sum(map(len, reader.records.values())) >= records, app, feeder)
+        _wait(lambda: distinct(_values(reader.records)) >= records, app, feeder)
 
     feeder.start()
     for number, event in enumerate(EVENTS):
@@ -114,7 +115,11 @@ def _wait(is_reached: Callable[[], bool], app: Supervised, feeder: Feeder) -> No
             raise feeder.failure
         assert time.monotonic() < deadline, f"the program does not get on:\n{app.end_of_log()}"
         app.keep()
-        time.sleep(0.02)
+        time.sleep(0.05)
+
+
+def _values(records: Records) -> list[str]:
+    return [value for each in records.values() for _, value in list(each)]
 
 
 def _compared(data: Path, topic: str, reader: Reader, starts: int) -> Trial:
@@ -133,6 +138,6 @@ def _compared(data: Path, topic: str, reader: Reader, starts: int) -> Trial:
     committed, everything = levels.values()
     for number, records in reader.records.items():
         assert records == committed[number][: len(records)], f"the consumer has seen another log of {number}"
-    values = [value for records in committed.values() for _, value in records]
+    values = _values(committed)
     undone = sum(map(len, everything.values())) - len(values)
     return Trial(values, undone, starts)
