@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.client_suites.suite import NotFetchedError
+from tests.conformance.card.page import PAGE, REWRITES, cells_of, rendered
 from tests.programs.program import Program
 from tests.programs.table import AT_LEAST_ONCE, PROGRAMS
 from tests.programs.trial import KILLED, RECORDS, differences, run
@@ -25,11 +26,34 @@ def test_a_program_is_exactly_once(program: Program, tmp_path: Path) -> None:
         return
     trial = run(program, tmp_path, SEED)
     assert differences(trial) == []
-    killed = ", ".join(f"{what} killed {times} times" for what, times in KILLED.items())
     FOUND.append(
-        f"{program.name} {program.version}: {RECORDS} records exactly once; {killed}; {trial.starts} starts, "
-        f"{trial.undone} records in aborted transactions"
+        f"{program.name} {program.version}: {RECORDS} records exactly once, {KILLED} killed, {trial.starts} "
+        f"starts, {trial.undone} records in aborted transactions"
     )
+    compare_with_the_page(program)
+
+
+def compare_with_the_page(program: Program) -> None:
+    """TXNKAFKA_REWRITE=1 writes the row of the program anew."""
+    row = [
+        program.version,
+        program.about,
+        KILLED,
+        str(RECORDS),
+        "exactly once",
+        f"`ci/programs {program.name}`",
+    ]
+    page = cells_of(PAGE.read_text(encoding="utf-8"))
+    if REWRITES:
+        rows = {**page.programs, program.name: row}
+        programs = {each.name: rows[each.name] for each in PROGRAMS if each.name in rows}
+        PAGE.write_text(rendered(page._replace(programs=programs)), encoding="utf-8")
+    else:
+        assert page.programs[program.name] == row
+
+
+def test_the_page_has_each_program() -> None:
+    assert list(cells_of(PAGE.read_text(encoding="utf-8")).programs) == [each.name for each in PROGRAMS]
 
 
 def test_at_least_once_is_noticed(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from txnkafka import LogDir
 __all__ = ["KILLED", "RECORDS", "Trial", "differences", "run"]
 
 EVENTS = (("program",), ("broker",), ("program", "broker")) * 2
-KILLED = {each: sum(each in event for event in EVENTS) for each in ("broker", "program")}
+KILLED = ", ".join(f"{each} {sum(each in event for event in EVENTS)} times" for each in ("broker", "program"))
 PORTION = 500  # records from one event to the next
 RECORDS = PORTION * (len(EVENTS) + 1)
 PARTITIONS = 2
