@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -38,4 +38,3 @@ class Program:
     prepare: Callable[[], None]
     command: Callable[[Place], list[str]]
     reads_lines: bool = False
-    environment: Mapping[str, str] = field(default_factory=dict)

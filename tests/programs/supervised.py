@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,10 +17,9 @@ SECONDS = 60.0
 class Supervised:
     """``starts`` and ``kills`` count. The output of all starts is in ``log``."""
 
-    def __init__(self, command: Sequence[str], log: Path, environment: Mapping[str, str]) -> None:
+    def __init__(self, command: Sequence[str], log: Path) -> None:
         self.starts = self.kills = 0
         self._command, self._log = list(command), log
-        self._environment = {**os.environ, **environment}
         self._process: subprocess.Popen[bytes] | None = None
 
     def keep(self) -> None:
@@ -32,7 +31,7 @@ class Supervised:
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True,
-                cwd=self._log.parent, env=self._environment,
+                cwd=self._log.parent,
             )  # fmt: skip
 
     def kill(self) -> None:

@@ -15,7 +15,7 @@ from tests.programs.program import Place, Program
 from tests.programs.python_program import prepared, python_of
 from tests.unit.server.serving import free_ports
 
-__all__ = ["AT_LEAST_ONCE", "LONG", "PROGRAMS"]
+__all__ = ["AT_LEAST_ONCE", "PROGRAMS"]
 
 Connector = Mapping[str, str | int]
 HERE = Path(__file__).resolve().parent
@@ -74,6 +74,7 @@ def _connect(
             "value.converter": "org.apache.kafka.connect.converters.ByteArrayConverter",
             "session.timeout.ms": 6000,
             "heartbeat.interval.ms": 1000,
+            "scheduled.rebalance.max.delay.ms": 0,  # a killed worker is not waited for
         }
         properties = place.directory / "worker.properties"
         properties.write_text("".join(f"{name}={value}\n" for name, value in worker.items()))
@@ -182,8 +183,6 @@ PROGRAMS = (
     _python("faust", "faust-streaming==0.15.3", 'processing_guarantee="exactly_once"'),
     _python("flechtwerk", "flechtwerk==0.17.0", "a transformer that counts in its state", (3, 12)),
 )  # fmt: skip
-LONG = ("kafka-streams", "connect", "flink")
-"""The programs of `make long`."""
 AT_LEAST_ONCE = Program(
     "at-least-once", STREAMS, "Kafka Streams with at_least_once: the trial must notice what it repeats",
     _fetched("kafka-streams"), _streams("at_least_once"),

@@ -63,7 +63,7 @@ def run(program: Program, directory: Path, seed: int) -> Trial:
     try:
         server.start()
         place = place._replace(server=server.address)
-        app = Supervised(program.command(place), directory / "program.log", program.environment)
+        app = Supervised(program.command(place), directory / "program.log")
         reader = Reader(server.address, place.target, PARTITIONS)
         try:
             reader.start()
