@@ -38,3 +38,4 @@ class Program:
     prepare: Callable[[], None]
     command: Callable[[Place], list[str]]
     reads_lines: bool = False
+    target: str = "out"

@@ -105,7 +105,7 @@ def _lines(place: Place) -> Connector:
 
 
 def _mirror(place: Place) -> Connector:
-    """The source and the target cluster are the same, so the copy has a name of its own."""
+    """The source and the target cluster are the same: the copy is named after the source."""
     cluster = {
         f"{which}.cluster.{name}": value
         for which in ("source", "target")
@@ -173,7 +173,7 @@ PROGRAMS = (
     Program(
         "mirrormaker-2", version_in("mirrormaker", "connect-mirror"),
         "MirrorSourceConnector on a worker with exactly.once.source.support",
-        _fetched("mirrormaker"), _connect(lambda: f"{jars('mirrormaker')}/*", _mirror),
+        _fetched("mirrormaker"), _connect(lambda: f"{jars('mirrormaker')}/*", _mirror), target="source.in",
     ),
     Program(
         "spring-kafka", version_in("spring-kafka", "spring-kafka"),
@@ -181,7 +181,7 @@ PROGRAMS = (
     ),
     _python("quixstreams", "quixstreams==3.28.1", 'processing_guarantee="exactly-once"; counts in its state'),
     _python("faust", "faust-streaming==0.15.3", 'processing_guarantee="exactly_once"'),
-    _python("flechtwerk", "flechtwerk==0.17.0", "a transformer that counts in its state", (3, 12)),
+    _python("flechtwerk", "flechtwerk==0.17.0", "a transformer that counts in its state", (3, 13)),
 )  # fmt: skip
 AT_LEAST_ONCE = Program(
     "at-least-once", STREAMS, "Kafka Streams with at_least_once: the trial must notice what it repeats",

@@ -54,7 +54,7 @@ def run(program: Program, directory: Path, seed: int) -> Trial:
     """Let the program copy RECORDS records through the EVENTS. Raises AssertionError when it does not get on,
     when the broker logs an error, or when its directory is not sound."""
     rng = random.Random(f"{program.name} {seed}")
-    place = Place("", "in", "out", directory / "program")
+    place = Place("", "in", program.target, directory / "program")
     place.directory.mkdir()
     options = [word for pair in SETTINGS.items() for word in ("--config", "=".join(pair))]
     topics = (place.source, place.target)
