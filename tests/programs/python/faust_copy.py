@@ -23,5 +23,5 @@ async def copy(stream: faust.Stream[bytes]) -> None:
         await copies.send(key=key, value=value)
 
 
-sys.argv[1:] = ["worker", "--loglevel=warning"]
+sys.argv[1:] = ["worker", "--loglevel=warn"]
 app.main()
