@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from confluent_kafka import KafkaException, Producer
 
 from tests.programs.copied import key_of, value_of
 
-__all__ = ["Feeder", "lines", "transactions"]
+__all__ = ["Feeder", "lines", "records", "transactions"]
 
 STEP = 20  # records
 ABORTED_EVERY = 5  # steps
@@ -60,13 +60,7 @@ def lines(path: Path) -> Write:
 
 def transactions(server: str, topic: str) -> Write:
     """Write each step in a transaction. Some transactions, with negative numbers, are aborted."""
-    producer = Producer(
-        {
-            "bootstrap.servers": server, "transactional.id": "feeder", "transaction.timeout.ms": 60_000,
-            "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200, "log_level": 0,
-            "metadata.recovery.strategy": "none", "error_cb": lambda _: None,
-        }
-    )  # fmt: skip
+    producer = _producer(server, {"transactional.id": "feeder", "transaction.timeout.ms": 60_000})
     producer.init_transactions(SECONDS)
 
     def produce(numbers: Sequence[int]) -> None:
@@ -83,6 +77,30 @@ def transactions(server: str, topic: str) -> Write:
             _insist(lambda: producer.abort_transaction(SECONDS))
 
     return write
+
+
+def records(server: str, topic: str) -> Write:
+    """Write each step without a transaction, each record once."""
+    producer = _producer(server, {"enable.idempotence": True, "message.timeout.ms": 0})
+
+    def write(numbers: Sequence[int]) -> None:
+        for number in numbers:
+            producer.produce(topic, value_of(number), key_of(number))
+        if left := producer.flush(SECONDS):
+            raise TimeoutError(f"{left} records are not acknowledged")
+
+    return write
+
+
+def _producer(server: str, configs: Mapping[str, str | int | bool]) -> Producer:
+    return Producer(
+        {
+            "bootstrap.servers": server, "reconnect.backoff.ms": 20, "reconnect.backoff.max.ms": 200,
+            "metadata.recovery.strategy": "none", "error_cb": lambda _: None, "log_level": 0,
+            "partitioner": "murmur2_random",  # that of Java
+            **configs,
+        }
+    )  # fmt: skip
 
 
 def _is_committed(producer: Producer, produce: Callable[[], None]) -> bool:

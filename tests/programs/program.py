@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-__all__ = ["Place", "Program"]
+__all__ = ["Input", "Place", "Program"]
+
+Input = Literal["transactions", "records", "lines"]
+"""A topic that is written in transactions, some of which are aborted; a topic without transactions; a file."""
 
 
 class Place(NamedTuple):
@@ -37,5 +40,5 @@ class Program:
     about: str
     prepare: Callable[[], None]
     command: Callable[[Place], list[str]]
-    reads_lines: bool = False
+    input: Input = "transactions"
     target: str = "out"

@@ -11,7 +11,7 @@ from tests.client_suites.suite import NotFetchedError
 from tests.conformance.maven import jars, version_in
 from tests.conformance.transactional_clients import java_program
 from tests.programs import connect_worker
-from tests.programs.program import Place, Program
+from tests.programs.program import Input, Place, Program
 from tests.programs.python_program import prepared, python_of
 from tests.unit.server.serving import free_ports
 
@@ -135,7 +135,14 @@ def _fetched(pom: str) -> Callable[[], None]:
     return prepare
 
 
-def _python(name: str, requirement: str, about: str, oldest: tuple[int, int] = (3, 11)) -> Program:
+def _python(
+    name: str,
+    requirement: str,
+    about: str,
+    oldest: tuple[int, int] = (3, 11),
+    *,
+    input: Input = "transactions",
+) -> Program:
     """A program of ``python``; ``oldest`` is the first Python that the package runs on."""
     script = HERE / "python" / f"{name}_copy.py"
 
@@ -145,7 +152,7 @@ def _python(name: str, requirement: str, about: str, oldest: tuple[int, int] = (
 
     package, _, version = requirement.partition("==")
     version = version if package == name else f"{version} ({package})"
-    return Program(name, version, about, lambda: prepared(requirement, oldest), command)
+    return Program(name, version, about, lambda: prepared(requirement, oldest), command, input)
 
 
 STREAMS = version_in("kafka-streams", "kafka-streams")
@@ -160,7 +167,7 @@ PROGRAMS = (
     Program(
         "connect", version_in("connect", "connect-runtime"),
         "exactly.once.source.support; a distributed worker with a connector that reads a file",
-        _fetched("connect"), _connect(_with_lines, _lines), reads_lines=True,
+        _fetched("connect"), _connect(_with_lines, _lines), input="lines",
     ),
     Program(
         "flink", FLINK, "KafkaSource, KafkaSink EXACTLY_ONCE, transactional ids INCREMENTING",
@@ -180,7 +187,11 @@ PROGRAMS = (
         "listener container with KafkaTransactionManager", _fetched("spring-kafka"), _spring,
     ),
     _python("quixstreams", "quixstreams==3.28.1", 'processing_guarantee="exactly-once"; counts in its state'),
-    _python("faust", "faust-streaming==0.15.3", 'processing_guarantee="exactly_once"'),
+    # of an input in transactions, whose markers take offsets, faust commits offsets that are behind its output
+    _python(
+        "faust", "faust-streaming==0.15.3",
+        'processing_guarantee="exactly_once", of a topic without transactions', input="records",
+    ),
     _python("flechtwerk", "flechtwerk==0.17.0", "a transformer that counts in its state", (3, 13)),
 )  # fmt: skip
 AT_LEAST_ONCE = Program(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.programs.copied import distinct, wrong
-from tests.programs.feeder import Feeder, lines, transactions
+from tests.programs.feeder import Feeder, lines, records, transactions
 from tests.programs.program import Place, Program
 from tests.programs.supervised import Supervised
 from tests.unit.server.killed_server import KilledServer
@@ -80,8 +80,10 @@ def run(program: Program, directory: Path, seed: int) -> Trial:
 
 
 def _feeder(program: Program, place: Place) -> Feeder:
-    write = lines(place.lines) if program.reads_lines else transactions(place.server, place.source)
-    return Feeder(write, RECORDS)
+    if program.input == "lines":
+        return Feeder(lines(place.lines), RECORDS)
+    written = transactions if program.input == "transactions" else records
+    return Feeder(written(place.server, place.source), RECORDS)
 
 
 def _disturb(
@@ -90,8 +92,8 @@ def _disturb(
     """Kill at each event, when a random part of its portion is copied and the rest is under way. The last
     portion shows that the program goes on after all of them."""
 
-    def copied(records: int) -> None:
-        _wait(lambda: distinct(_values(reader.records)) >= records, app, feeder)
+    def copied(count: int) -> None:
+        _wait(lambda: distinct(_values(reader.records)) >= count, app, feeder)
 
     feeder.start()
     for number, event in enumerate(EVENTS):
@@ -118,8 +120,8 @@ def _wait(is_reached: Callable[[], bool], app: Supervised, feeder: Feeder) -> No
         time.sleep(0.05)
 
 
-def _values(records: Records) -> list[str]:
-    return [value for each in records.values() for _, value in list(each)]
+def _values(found: Records) -> list[str]:
+    return [value for each in found.values() for _, value in list(each)]
 
 
 def _compared(data: Path, topic: str, reader: Reader, starts: int) -> Trial:
@@ -136,8 +138,8 @@ def _compared(data: Path, topic: str, reader: Reader, starts: int) -> Trial:
         for level in ("read_committed", "read_uncommitted")
     }
     committed, everything = levels.values()
-    for number, records in reader.records.items():
-        assert records == committed[number][: len(records)], f"the consumer has seen another log of {number}"
+    for number, seen in reader.records.items():
+        assert seen == committed[number][: len(seen)], f"the consumer has seen another log of {number}"
     values = _values(committed)
     undone = sum(map(len, everything.values())) - len(values)
     return Trial(values, undone, starts)
