@@ -5,8 +5,9 @@ from __future__ import annotations
 import shutil
 import subprocess
 from pathlib import Path
+from xml.etree import ElementTree
 
-__all__ = ["kafka_3_9_clients", "kafka_jars", "spark_kafka_jars"]
+__all__ = ["jars", "kafka_3_9_clients", "kafka_jars", "spark_kafka_jars", "version_in"]
 
 POMS = Path(__file__).resolve().parent / "maven"
 BUILD = Path(__file__).resolve().parents[2] / "build"
@@ -19,21 +20,30 @@ TOOLS = {
 
 def kafka_jars() -> Path:
     """The directory with Apache Kafka's server, tools and clients."""
-    return _fetched("kafka")
+    return jars("kafka")
 
 
 def kafka_3_9_clients() -> Path:
     """The directory with the clients of Apache Kafka 3.9 alone."""
-    return _fetched("kafka-3.9-clients")
+    return jars("kafka-3.9-clients")
 
 
 def spark_kafka_jars() -> list[Path]:
     """Spark's own Kafka source, and what it needs beside Spark."""
-    return sorted(_fetched("spark-kafka").glob("*.jar"))
+    return sorted(jars("spark-kafka").glob("*.jar"))
 
 
-def _fetched(name: str) -> Path:
-    """``build/jars/NAME``; raises RuntimeError that says what is missing and how to get it."""
+def version_in(name: str, artifact: str) -> str:
+    """The version of a dependency in ``maven/NAME.xml``."""
+    pom = "{http://maven.apache.org/POM/4.0.0}"
+    dependencies = ElementTree.parse(POMS / f"{name}.xml").iter(f"{pom}dependency")
+    (found,) = (each for each in dependencies if each.findtext(f"{pom}artifactId") == artifact)
+    return str(found.findtext(f"{pom}version"))
+
+
+def jars(name: str) -> Path:
+    """The directory ``build/jars/NAME`` with what ``maven/NAME.xml`` depends on, fetched unless it was.
+    Raises RuntimeError that names what is missing and how to get it."""
     target, pom = BUILD / "jars" / name, POMS / f"{name}.xml"
     stamp, wanted = target / "fetched", pom.read_text(encoding="utf-8")
     if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:

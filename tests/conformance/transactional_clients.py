@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.conformance.maven import BUILD, kafka_3_9_clients, kafka_jars
@@ -37,9 +37,16 @@ def see(client: Client, server: str, topic: str, *expected: str) -> None:
     assert found == wanted
 
 
-def java_program(name: str, jars: Path, program: str = "ClientProcess") -> list[str]:
-    """A program of ``java/clients``, compiled against the jars with what it uses, unless it was."""
-    sources, classes = HERE / "java" / "clients", PROGRAMS / name
+def java_program(
+    name: str,
+    jars: Path,
+    program: str = "ClientProcess",
+    *,
+    sources: Path = HERE / "java" / "clients",
+    options: Sequence[str] = JVM,
+) -> list[str]:
+    """The command of a program of ``sources``, compiled against the jars with what it uses, unless it was."""
+    classes = PROGRAMS / name
     stamp = classes / f"{program}.compiled"
     newest = max(source.stat().st_mtime for source in sources.glob("*.java"))
     if not stamp.exists() or stamp.stat().st_mtime < newest:
@@ -47,7 +54,7 @@ def java_program(name: str, jars: Path, program: str = "ClientProcess") -> list[
         javac = ["javac", "-Xlint:none", "-cp", f"{jars}/*", "-sourcepath", str(sources), "-d", str(classes)]
         subprocess.run([*javac, str(sources / f"{program}.java")], check=True)
         stamp.touch()
-    return ["java", *JVM, "-cp", f"{classes}:{jars}/*", program]
+    return ["java", *options, "-cp", f"{classes}:{jars}/*", program]
 
 
 def copy(version: str, server: str, topic: str, target: str, group: str, records: int) -> None:

@@ -1,8 +1,11 @@
-"""docs/compatibility.md: what the runs of the card found, as two tables, and the page as it is checked in."""
+"""docs/compatibility.md: the tables of the card and of the programs, and the page as it is checked in."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 from tests.conformance.card.explained import DIFFERENT, DIFFERENT_TOOLS, MISSING, SAME
@@ -10,8 +13,13 @@ from tests.conformance.card.jobs import Job
 from tests.conformance.card.run import Found
 from tests.conformance.card.tool_jobs import ToolJob
 
-__all__ = ["GREEN", "Page", "Verdict", "cells_of", "rendered", "tool_verdict", "unused", "verdict"]
+__all__ = [
+    "GREEN", "PAGE", "PROGRAM_HEAD", "REWRITES", "Page", "Verdict", "cells_of", "rendered", "tool_verdict",
+    "unused", "verdict",
+]  # fmt: skip
 
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "compatibility.md"
+REWRITES = os.environ.get("TXNKAFKA_REWRITE", "0") not in ("", "0")
 GREEN = "✓"
 HEAD = """\
 # Compatibility
@@ -26,6 +34,15 @@ ABOUT_TOOLS = """\
 Apache Kafka's own command line tools, of version 4.4.0, and kcat: a row is green when they print the
 same on both brokers, times and ids aside.
 """
+ABOUT_PROGRAMS = """\
+Each program copies records to a topic of `txnkafka serve`; some count the records of each key in their state,
+which is in the broker too. Broker and program are killed with SIGKILL, alone and together, each time while
+records are under way, and started again. *Exactly once* means that in the end a read_committed consumer has
+found each committed input once and no other, every count in its order, and `txnkafka verify` no fault. The
+same trial finds records that are repeated when Kafka Streams runs with `at_least_once`. `make long` runs
+Kafka Streams, Connect and Flink; the [programs](../tests/programs/table.py) have their settings in them.
+"""
+PROGRAM_HEAD = ("program", "version", "how", "killed", "records", "result", "repeat with")
 
 
 class Verdict(NamedTuple):
@@ -36,11 +53,13 @@ class Verdict(NamedTuple):
 
 
 class Page(NamedTuple):
-    """What is on the page: by row and column its cells, and the version of each column."""
+    """The cells by row and column, and the version of each column. A row of ``programs``, by the name of the
+    program, has the columns of PROGRAM_HEAD after the first."""
 
     versions: Mapping[str, str]
     cells: Mapping[str, Mapping[str, str]]
     tools: Mapping[str, str]
+    programs: Mapping[str, Sequence[str]]
 
 
 def verdict(client: str, job: Job, found: Found) -> Verdict:
@@ -91,21 +110,22 @@ def rendered(page: Page) -> str:
     versions = [[name, version] for name, version in page.versions.items()]
     tools = [list(row) for row in page.tools.items()]
     lines = [HEAD, *_table(["client", "version"], versions), "", "## Jobs", "", *_table(head, rows)]
-    return "\n".join([*lines, "", "## Tools", "", ABOUT_TOOLS, *_table(["what", "same"], tools), ""])
+    lines += ["", "## Tools", "", ABOUT_TOOLS, *_table(["what", "same"], tools)]
+    programs = [[name, *cells] for name, cells in page.programs.items()]
+    return "\n".join([*lines, "", "## Programs", "", ABOUT_PROGRAMS, *_table(PROGRAM_HEAD, programs), ""])
 
 
 def cells_of(text: str) -> Page:
     """The page that a text is."""
-    versions, jobs, tools = (_rows(part) for part in _parts(text))
+    versions, jobs, tools, programs = (_rows(part) for part in re.split(r"\n## \w+\n", text))
     names = jobs[0][1:]
     cells = {row[0]: dict(zip(names, row[1:], strict=True)) for row in jobs[1:]}
-    return Page({row[0]: row[1] for row in versions[1:]}, cells, {row[0]: row[1] for row in tools[1:]})
-
-
-def _parts(text: str) -> list[str]:
-    before, _, behind = text.partition("\n## Jobs\n")
-    jobs, _, tools = behind.partition("\n## Tools\n")
-    return [before, jobs, tools]
+    return Page(
+        {row[0]: row[1] for row in versions[1:]},
+        cells,
+        {row[0]: row[1] for row in tools[1:]},
+        {row[0]: row[1:] for row in programs[1:]},
+    )
 
 
 def _rows(text: str) -> list[list[str]]:

@@ -4,24 +4,28 @@ came of it. TXNKAFKA_REWRITE=1 writes the page; what was found is in build/repor
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 import pytest
 
 from tests.conformance.card.card_clients import COLUMNS, LEFT_OUT, version_of
 from tests.conformance.card.explained import DIFFERENT_TOOLS
 from tests.conformance.card.jobs import JOBS
-from tests.conformance.card.page import Page, cells_of, rendered, tool_verdict, unused, verdict
+from tests.conformance.card.page import (
+    PAGE,
+    REWRITES,
+    Page,
+    cells_of,
+    rendered,
+    tool_verdict,
+    unused,
+    verdict,
+)
 from tests.conformance.card.run import Found, jobs_on_both
 from tests.conformance.card.run_tools import tools_on_both
 from tests.conformance.card.tool_jobs import KCAT_LEFT_OUT, TOOL_JOBS
 from tests.conformance.maven import BUILD
 
-ROOT = Path(__file__).resolve().parents[3]
-PAGE = ROOT / "docs" / "compatibility.md"
-REWRITES = os.environ.get("TXNKAFKA_REWRITE", "0") not in ("", "0")
 CLIENTS = [name for name in COLUMNS if name not in LEFT_OUT]
 Printed = tuple[list[str], ...]
 
@@ -55,6 +59,7 @@ def test_the_page_is_what_was_found(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """Columns that were left out here are not compared, nor are versions: those are said when they differ."""
+    checked_in = cells_of(PAGE.read_text(encoding="utf-8"))
     page = Page(
         versions={name: version_of(name) for name in CLIENTS},
         cells={
@@ -62,13 +67,14 @@ def test_the_page_is_what_was_found(
             for job in JOBS
         },
         tools={job.name: tool_verdict(job, printed[job.name]).cell for job in TOOL_JOBS},
+        programs=checked_in.programs,  # tests/programs compares these
     )
     _report(page, found, printed)
     if REWRITES:
         assert not LEFT_OUT, f"the page needs every client: {LEFT_OUT}"
         assert not KCAT_LEFT_OUT, KCAT_LEFT_OUT
         PAGE.write_text(rendered(page), encoding="utf-8")
-    checked_in = cells_of(PAGE.read_text(encoding="utf-8"))
+        checked_in = page
     with capsys.disabled():
         for name, version in page.versions.items():
             if checked_in.versions[name] != version:

@@ -6,7 +6,16 @@ import pytest
 
 from tests.conformance.card import page as page_module
 from tests.conformance.card.jobs import Job
-from tests.conformance.card.page import GREEN, Page, cells_of, rendered, tool_verdict, unused, verdict
+from tests.conformance.card.page import (
+    GREEN,
+    PROGRAM_HEAD,
+    Page,
+    cells_of,
+    rendered,
+    tool_verdict,
+    unused,
+    verdict,
+)
 from tests.conformance.card.run import Found
 from tests.conformance.card.tool_jobs import ToolJob
 
@@ -24,7 +33,10 @@ def explanations(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_page_is_read_back() -> None:
     written = Page(
-        {"a": "1", "b": "2"}, {"x": {"a": GREEN, "b": "no: why"}, "y": {"a": "", "b": GREEN}}, {"t": GREEN}
+        {"a": "1", "b": "2"},
+        {"x": {"a": GREEN, "b": "no: why"}, "y": {"a": "", "b": GREEN}},
+        {"t": GREEN},
+        {"p": list(PROGRAM_HEAD[1:])},
     )
     assert cells_of(rendered(written)) == written
 

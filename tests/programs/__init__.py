@@ -1,0 +1,1 @@
+"""Programs that copy records exactly once, while the broker and they themselves are killed."""
