@@ -6,7 +6,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
-__all__ = ["kafka_3_9_clients", "kafka_jars", "spark_kafka_jars"]
+__all__ = ["kafka_3_9_clients", "kafka_4_3_jars", "kafka_jars", "spark_kafka_jars"]
 
 POMS = Path(__file__).resolve().parent / "maven"
 BUILD = Path(__file__).resolve().parents[2] / "build"
@@ -20,6 +20,11 @@ TOOLS = {
 def kafka_jars() -> Path:
     """The directory with Apache Kafka's server, tools and clients."""
     return _fetched("kafka")
+
+
+def kafka_4_3_jars() -> Path:
+    """The directory with the server and the tools of Apache Kafka 4.3."""
+    return _fetched("kafka-4.3")
 
 
 def kafka_3_9_clients() -> Path:
@@ -55,6 +60,7 @@ def _fetched(name: str) -> Path:
 if __name__ == "__main__":
     try:
         kafka_jars()
+        kafka_4_3_jars()
         kafka_3_9_clients()
         spark_kafka_jars()
     except RuntimeError as error:

@@ -1,6 +1,6 @@
 """The golden cases: log directories that a real Kafka wrote, with its answers about them.
 
-The archive is unpacked once per content into build/golden (ignored by git), by the first process that needs
+Each archive is unpacked once per content into build/golden (ignored by git), by the first process that needs
 it. Nothing is computed here: each answer is read from a file with the output of the broker, the consumer or
 the tools. README.md beside this file describes the files.
 """
@@ -20,9 +20,9 @@ from typing import Any
 
 from txnkafka.model import TopicPartition
 
-__all__ = ["ARCHIVE", "ISOLATION_LEVELS", "Case", "case", "cases", "unpacked"]
+__all__ = ["ARCHIVES", "ISOLATION_LEVELS", "Case", "case", "cases", "unpacked"]
 
-ARCHIVE = Path(__file__).with_name("golden.tar.xz")
+ARCHIVES = tuple(Path(__file__).with_name(name) for name in ("golden.tar.xz", "kafka_4_4.tar.xz"))
 CACHE = Path(__file__).resolve().parents[2] / "build" / "golden"
 ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
 
@@ -129,21 +129,25 @@ def _topic_partition(name: str) -> TopicPartition:
 
 
 @functools.cache
-def unpacked() -> Path:
-    """Return the folder of the unpacked cases; unpack them if necessary."""
-    folder = CACHE / hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:16]
+def unpacked() -> tuple[Path, ...]:
+    """Return for each archive the folder with its cases; unpack those that are not unpacked yet."""
+    return tuple(map(_folder, ARCHIVES))
+
+
+def _folder(archive: Path) -> Path:
+    folder = CACHE / hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
     if not folder.is_dir():
-        _unpack(folder)
+        _unpack(archive, folder)
     return folder
 
 
-def _unpack(folder: Path) -> None:
+def _unpack(archive: Path, folder: Path) -> None:
     # Unpacked beside it and renamed, so that parallel test runs never see a part of it.
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
-    with tarfile.open(ARCHIVE, "r:xz") as archive:
-        for member in archive:
-            content = archive.extractfile(member)
+    with tarfile.open(archive, "r:xz") as members:
+        for member in members:
+            content = members.extractfile(member)
             assert content is not None, f"{member.name} is not a file"
             path = fresh / member.name
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -160,7 +164,8 @@ def _unpack(folder: Path) -> None:
 @functools.cache
 def cases() -> tuple[Case, ...]:
     """Return all cases, sorted by name."""
-    return tuple(Case(path.parent.name, path.parent) for path in sorted(unpacked().glob("*/case.json")))
+    folders = [path.parent for folder in unpacked() for path in folder.glob("*/case.json")]
+    return tuple(Case(each.name, each) for each in sorted(folders, key=lambda each: each.name))
 
 
 def case(name: str) -> Case:

@@ -1,4 +1,4 @@
-"""Makes golden.tar.xz from a folder of cases: ``python -m tests.golden.pack FOLDER``.
+"""Makes an archive from a folder of cases: ``python -m tests.golden.pack FOLDER ARCHIVE``.
 
 The same folder always gives the same tar: members in a fixed order, no owners, no times. Files of the same
 name are adjacent, so that the damaged cases, which repeat one directory, compress to almost nothing.
@@ -12,7 +12,7 @@ import sys
 import tarfile
 from pathlib import Path
 
-from tests.golden.cases import ARCHIVE
+__all__ = ["pack", "packed"]
 
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 64 << 20}]
 
@@ -32,5 +32,10 @@ def packed(folder: Path) -> bytes:
     return buffer.getvalue()
 
 
+def pack(folder: Path, archive: Path) -> None:
+    """Write the archive of all cases of a folder."""
+    archive.write_bytes(lzma.compress(packed(folder), check=lzma.CHECK_SHA256, filters=FILTERS))
+
+
 if __name__ == "__main__":
-    ARCHIVE.write_bytes(lzma.compress(packed(Path(sys.argv[1])), check=lzma.CHECK_SHA256, filters=FILTERS))
+    pack(*map(Path, sys.argv[1:]))

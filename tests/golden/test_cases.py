@@ -8,19 +8,21 @@ from pathlib import Path
 import pytest
 
 from tests.golden import cases as golden
-from tests.golden.cases import ARCHIVE, ISOLATION_LEVELS, Case, cases, unpacked
+from tests.golden.cases import ARCHIVES, ISOLATION_LEVELS, Case, cases, unpacked
 from tests.golden.pack import packed
 
 
 def test_packing_the_unpacked_cases_gives_the_same_tar() -> None:
-    assert packed(unpacked()) == lzma.decompress(ARCHIVE.read_bytes())
+    for folder, archive in zip(unpacked(), ARCHIVES, strict=True):
+        assert packed(folder) == lzma.decompress(archive.read_bytes())
 
 
 def test_unpacking_again_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden, "CACHE", tmp_path)
-    first = unpacked.__wrapped__()
-    golden._unpack(first)
-    assert [path.name for path in first.parent.iterdir()] == [first.name]
+    folders = unpacked.__wrapped__()
+    for archive, folder in zip(ARCHIVES, folders, strict=True):
+        golden._unpack(archive, folder)
+    assert {path.name for path in tmp_path.iterdir()} == {folder.name for folder in folders}
 
 
 def test_there_are_all_the_cases() -> None:
