@@ -19,6 +19,7 @@ START_SECONDS = STOP_SECONDS = 120
 PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
+    "broker.session.timeout.ms": "60000",  # on a busy machine it must not be fenced
     "controller.listener.names": "CONTROLLER",
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",

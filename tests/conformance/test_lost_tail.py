@@ -26,7 +26,7 @@ from txnkafka._core.scan import scan
 
 SECONDS = 30.0
 KEPT, READ, WRITTEN = 5, 10, 10
-NAMES = [name for name in ("java-4.3", "librdkafka", "franz-go") if name not in LEFT_OUT]
+NAMES = [name for name in ("java-4.4", "librdkafka", "franz-go") if name not in LEFT_OUT]
 RESETS = ("earliest", "latest", "none")
 PLACES = ("position", "committed")
 CASES = [(name, reset, place) for name in NAMES for reset in RESETS for place in PLACES]
@@ -216,9 +216,9 @@ def outcomes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 
 
 EXPECTED = {
-    ("java-4.3", "none"): Noticed(["LogTruncationException"], []),
+    ("java-4.4", "none"): Noticed(["LogTruncationException"], []),
     ("librdkafka", "none"): Noticed(["_AUTO_OFFSET_RESET"], []),
-    "java-4.3": Noticed([], ALL_NEW),
+    "java-4.4": Noticed([], ALL_NEW),
     "librdkafka": Noticed([], ALL_NEW),
     "franz-go": Noticed(["*kgo.ErrDataLoss"], ALL_NEW),
 }

@@ -1,7 +1,7 @@
 """The golden cases: log directories that a real Kafka wrote, with its answers about them.
 
-Each archive is unpacked once per content into build/golden (ignored by git), by the first process that needs
-it. Nothing is computed here: each answer is read from a file with the output of the broker, the consumer or
+The archives are unpacked once per content into build/golden (ignored by git), by the first process that needs
+them. Nothing is computed here: each answer is read from a file with the output of the broker, the consumer or
 the tools. README.md beside this file describes the files.
 """
 
@@ -129,29 +129,21 @@ def _topic_partition(name: str) -> TopicPartition:
 
 
 @functools.cache
-def unpacked() -> tuple[Path, ...]:
-    """Return for each archive the folder with its cases; unpack those that are not unpacked yet."""
-    return tuple(map(_folder, ARCHIVES))
-
-
-def _folder(archive: Path) -> Path:
-    folder = CACHE / hashlib.sha256(archive.read_bytes()).hexdigest()[:16]
+def unpacked() -> Path:
+    """Return the folder of the unpacked cases; unpack them if necessary."""
+    content = b"".join(archive.read_bytes() for archive in ARCHIVES)
+    folder = CACHE / hashlib.sha256(content).hexdigest()[:16]
     if not folder.is_dir():
-        _unpack(archive, folder)
+        _unpack(folder)
     return folder
 
 
-def _unpack(archive: Path, folder: Path) -> None:
+def _unpack(folder: Path) -> None:
     # Unpacked beside it and renamed, so that parallel test runs never see a part of it.
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
-    with tarfile.open(archive, "r:xz") as members:
-        for member in members:
-            content = members.extractfile(member)
-            assert content is not None, f"{member.name} is not a file"
-            path = fresh / member.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.read())
+    for archive in ARCHIVES:
+        _extract(archive, fresh)
     fresh.chmod(0o755)
     try:
         os.rename(fresh, folder)
@@ -161,11 +153,20 @@ def _unpack(archive: Path, folder: Path) -> None:
         shutil.rmtree(fresh)
 
 
+def _extract(archive: Path, folder: Path) -> None:
+    with tarfile.open(archive, "r:xz") as members:
+        for member in members:
+            content = members.extractfile(member)
+            assert content is not None, f"{member.name} is not a file"
+            path = folder / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.read())
+
+
 @functools.cache
 def cases() -> tuple[Case, ...]:
     """Return all cases, sorted by name."""
-    folders = [path.parent for folder in unpacked() for path in folder.glob("*/case.json")]
-    return tuple(Case(each.name, each) for each in sorted(folders, key=lambda each: each.name))
+    return tuple(Case(path.parent.name, path.parent) for path in sorted(unpacked().glob("*/case.json")))
 
 
 def case(name: str) -> Case:

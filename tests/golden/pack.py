@@ -10,6 +10,7 @@ import io
 import lzma
 import sys
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
 __all__ = ["pack", "packed"]
@@ -17,10 +18,9 @@ __all__ = ["pack", "packed"]
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 64 << 20}]
 
 
-def packed(folder: Path) -> bytes:
-    """Pack all files of all cases (folders with a case.json) as one tar."""
-    cases = [path.parent for path in folder.glob("*/case.json")]
-    files = [path for case in cases for path in case.rglob("*") if path.is_file()]
+def packed(folder: Path, names: Iterable[str]) -> bytes:
+    """Pack all files of the cases of these names as one tar."""
+    files = [path for name in names for path in (folder / name).rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path.suffix, path.name, path.as_posix()))
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -33,8 +33,9 @@ def packed(folder: Path) -> bytes:
 
 
 def pack(folder: Path, archive: Path) -> None:
-    """Write the archive of all cases of a folder."""
-    archive.write_bytes(lzma.compress(packed(folder), check=lzma.CHECK_SHA256, filters=FILTERS))
+    """Write the archive of all cases of a folder (its folders with a case.json)."""
+    content = packed(folder, [path.parent.name for path in folder.glob("*/case.json")])
+    archive.write_bytes(lzma.compress(content, check=lzma.CHECK_SHA256, filters=FILTERS))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
-"""The archive itself: complete, reproducible, and unpacked without changes."""
+"""The archives: complete, reproducible, and unpacked without changes."""
 
 from __future__ import annotations
 
 import lzma
+import tarfile
 from pathlib import Path
 
 import pytest
@@ -12,17 +13,18 @@ from tests.golden.cases import ARCHIVES, ISOLATION_LEVELS, Case, cases, unpacked
 from tests.golden.pack import packed
 
 
-def test_packing_the_unpacked_cases_gives_the_same_tar() -> None:
-    for folder, archive in zip(unpacked(), ARCHIVES, strict=True):
-        assert packed(folder) == lzma.decompress(archive.read_bytes())
+@pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
+def test_packing_the_unpacked_cases_gives_the_same_tar(archive: Path) -> None:
+    with tarfile.open(archive, "r:xz") as members:
+        names = {member.name.partition("/")[0] for member in members}
+    assert packed(unpacked(), names) == lzma.decompress(archive.read_bytes())
 
 
 def test_unpacking_again_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden, "CACHE", tmp_path)
-    folders = unpacked.__wrapped__()
-    for archive, folder in zip(ARCHIVES, folders, strict=True):
-        golden._unpack(archive, folder)
-    assert {path.name for path in tmp_path.iterdir()} == {folder.name for folder in folders}
+    first = unpacked.__wrapped__()
+    golden._unpack(first)
+    assert [path.name for path in first.parent.iterdir()] == [first.name]
 
 
 def test_there_are_all_the_cases() -> None:

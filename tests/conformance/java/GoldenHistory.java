@@ -9,9 +9,6 @@ import java.util.concurrent.CountDownLatch;
 import org.apache.kafka.clients.admin.Admin;
 import org.apache.kafka.clients.admin.NewTopic;
 import org.apache.kafka.clients.admin.RecordsToDelete;
-import org.apache.kafka.clients.consumer.Consumer;
-import org.apache.kafka.clients.consumer.ConsumerGroupMetadata;
-import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.consumer.KafkaShareConsumer;
 import org.apache.kafka.clients.consumer.OffsetAndMetadata;
@@ -33,7 +30,7 @@ public final class GoldenHistory {
     private static final String[] CODECS = {"none", "gzip", "snappy", "lz4", "zstd"};
     private static final Map<String, String> SMALL = Map.of("internal.segment.bytes", "16384",
         "segment.index.bytes", "1024", "index.interval.bytes", "1024", "retention.ms", "-1");
-    private static final Duration SOON = Duration.ofMillis(200), LATER = Duration.ofSeconds(30);
+    private static final Duration SOON = Duration.ofMillis(200);
     private static final int STOPPED = 24;
     private static final long APART_MS = 4;
 
@@ -206,7 +203,9 @@ public final class GoldenHistory {
 
     private void offsets(KafkaProducer<byte[], byte[]> producer, String name, String group,
                          Map<TopicPartition, OffsetAndMetadata> offsets) {
-        producer.sendOffsetsToTransaction(offsets, new ConsumerGroupMetadata(group));
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(options(Map.of("group.id", group)))) {
+            producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
+        }
         say(name + ": offsets of group " + group + " " + new TreeMap<>(Map.of("partitions", offsets.size())));
     }
 
@@ -231,12 +230,9 @@ public final class GoldenHistory {
         Map<String, Object> options = options(Map.of("group.id", "share", "client.id", "client-share"));
         KafkaShareConsumer<byte[], byte[]> consumer = new KafkaShareConsumer<>(options);
         consumer.subscribe(List.of("data"));
-        for (int i = 0; i < 20; i++)
-            consumer.poll(SOON);
-        for (int partition = 0; partition < 3; partition++)
-            send(plain("plain"), partition("data", partition), 2);
-        int found = 0;
-        for (int i = 0; i < 20 && found < 4; i++) {
+        int found = consumer.poll(SOON).count();
+        while (found == 0) { // it begins with what is sent after it has joined
+            send(plain("plain"), partition("data", 0), 1);
             found += consumer.poll(SOON).count();
             consumer.commitSync();
         }
