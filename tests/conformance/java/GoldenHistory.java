@@ -31,7 +31,7 @@ public final class GoldenHistory {
     private static final Map<String, String> SMALL = Map.of("internal.segment.bytes", "16384",
         "segment.index.bytes", "1024", "index.interval.bytes", "1024", "retention.ms", "-1");
     private static final Duration SOON = Duration.ofMillis(200);
-    private static final int STOPPED = 24;
+    private static final int STOPPED = 8;
     private static final long APART_MS = 4;
 
     private final String servers;
