@@ -39,8 +39,8 @@ class KafkaBroker:
     """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in
     the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``. With
     ``is_static`` the only voter is in the configuration, and not in the directory. ``release`` gives the
-    levels of features that the directory is formatted with. ``jars`` is a directory with another release of
-    Kafka than the newest.
+    levels of features that the directory is formatted with, ``features`` other levels of some. ``jars`` is a
+    directory with another release of Kafka than the newest.
     """
 
     def __init__(
@@ -50,10 +50,14 @@ class KafkaBroker:
         *,
         is_static: bool = False,
         release: str | None = None,
+        features: Mapping[str, int] | None = None,
         jars: Path | None = None,
         jvm_options: Sequence[str] = ("-Xmx512m", "-XX:+UseSerialGC"),
     ) -> None:
-        self._jvm_options, self._release, self._jars = jvm_options, release, jars or kafka_jars()
+        self._jvm_options, self._jars = jvm_options, jars or kafka_jars()
+        self._levels = [] if release is None else ["--release-version", release]
+        for name, level in (features or {}).items():
+            self._levels += ["--feature", f"{name}={level}"]
         self.log_dir = directory / "data"
         self._config = directory / "server.properties"
         self._log = directory / "server.log"
@@ -139,9 +143,7 @@ class KafkaBroker:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # a leading dash would look like an option
         options = ["format", f"--cluster-id={cluster_id}", "--config", str(self._config), "--standalone"]
-        if self._release is not None:
-            options += ["--release-version", self._release]
-        command = java("-Xmx256m", "kafka.tools.StorageTool", *options, jars=self._jars)
+        command = java("-Xmx256m", "kafka.tools.StorageTool", *options, *self._levels, jars=self._jars)
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"Kafka's directory could not be formatted:\n{done.stdout}{done.stderr}")

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.conformance.broker import java
 
-__all__ = ["decoded", "text_of", "tables"]
+__all__ = ["decoded", "tables", "text_of"]
 
 KINDS = (".index", ".log", ".timeindex", ".txnindex", ".snapshot")
 DECODERS = {"__consumer_offsets": "--offsets-decoder", "__transaction_state": "--transaction-log-decoder"}
@@ -60,10 +60,9 @@ def _dump(folder: Path, names: Sequence[str], *options: str) -> str:
 
 def _table(name: str, lines: list[str]) -> Json:
     rows = [dict(_fields(line)) for line in lines if re.match(r"[a-zA-Z]+: ", line) and "| " not in line[:2]]
-    if name.endswith(".snapshot"):
+    columns = list(rows[0]) if rows else []
+    if name.endswith(".snapshot"):  # a row without a last batch has fewer
         columns = list(SNAPSHOT_COLUMNS)
-    else:
-        columns = list(rows[0]) if rows else []
     return {"columns": columns, "rows": [[row.get(column) for column in columns] for row in rows]}
 
 

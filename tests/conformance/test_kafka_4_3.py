@@ -5,6 +5,7 @@ All other tests of this package run Apache Kafka 4.4.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,13 +32,6 @@ def kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
     broker = KafkaBroker(tmp_path, INTERNAL, is_static=True, jars=kafka_4_3_jars())
     yield broker
     broker.stop()
-
-
-def formatted_by(jars: Path | None, directory: Path, release: str | None = None) -> KafkaBroker:
-    """A broker that has formatted its directory; ``jars`` None is Apache Kafka 4.4."""
-    broker = KafkaBroker(directory, INTERNAL, release=release, jars=jars)
-    broker.format()
-    return broker
 
 
 def handed_over(kafka: KafkaBroker, to: Owner) -> HandOver:
@@ -68,7 +62,8 @@ def test_a_directory_of_txnkafka_goes_to_4_3_and_comes_back(kafka: KafkaBroker) 
 
 def test_a_directory_of_4_3_is_served_and_goes_back(tmp_path: Path) -> None:
     """Formatted by ``kafka-storage format --standalone``; a transaction stays open at each stop."""
-    kafka = formatted_by(kafka_4_3_jars(), tmp_path)
+    kafka = KafkaBroker(tmp_path, INTERNAL, jars=kafka_4_3_jars())
+    kafka.format()
     kafka.start()
     Clients(kafka).create(TOPIC, 2)
     commit(kafka.bootstrap_servers, "theirs", b"1", 1)
@@ -95,7 +90,8 @@ def test_a_directory_of_4_3_is_served_and_goes_back(tmp_path: Path) -> None:
 
 def test_a_directory_at_the_level_of_4_3_goes_from_4_4_to_4_3(tmp_path: Path) -> None:
     """txnkafka serves it in between, and leaves the levels as they are."""
-    kafka = formatted_by(None, tmp_path, release="4.3")
+    kafka = KafkaBroker(tmp_path, INTERNAL, release="4.3")
+    kafka.format()
     kafka.start()
     Clients(kafka).create(TOPIC, 2)
     commit(kafka.bootstrap_servers, "x", b"1", 1)
@@ -113,22 +109,37 @@ def test_a_directory_at_the_level_of_4_3_goes_from_4_4_to_4_3(tmp_path: Path) ->
         older.stop()
 
 
-def test_4_3_refuses_features_of_4_4(tmp_path: Path) -> None:
-    """Apache Kafka's words; ``handover`` has foretold it, and the directory stays as it is for 4.4."""
-    kafka = formatted_by(None, tmp_path)
+@pytest.mark.parametrize(
+    ("release", "features", "newer", "says"),
+    [
+        ("4.3", {"share.version": 2}, 1, r"'share.version', featureLevel=2\), but .* supports versions 0-1"),
+        ("4.4-IV0", {"share.version": 1}, 1, r"'metadata.version', featureLevel=31\), but .* versions 7-30"),
+        (None, {}, 2, "No MetadataVersion with feature level 33. Valid feature levels are from 7 to 31"),
+    ],
+    ids=["share.version 2", "metadata.version 31", "defaults of 4.4"],
+)
+def test_4_3_refuses_features_of_4_4(
+    tmp_path: Path, release: str | None, features: dict[str, int], newer: int, says: str
+) -> None:
+    """``handover`` has a warning for each of them, and the directory stays good for Apache Kafka 4.4."""
+    kafka = KafkaBroker(tmp_path, INTERNAL, release=release, features=features)
+    kafka.format()
     kafka.start()
     clients = Clients(kafka)
     clients.create(TOPIC, 2)
-    send(clients.producer(), TOPIC, [Message(None, b"1"), Message(None, b"1")])
+    for partition in range(2):
+        send(clients.producer(), TOPIC, [Message(None, b"1")], partition)
     clients.close()
     kafka.stop()
     report = handed_over(kafka, Owner.KAFKA)
-    assert [finding.code for finding in report.findings] == ["needs-kafka-4.4"] * 2
+    assert [finding.code for finding in report.findings] == ["needs-kafka-4.4"] * newer
     older = KafkaBroker(tmp_path, INTERNAL, jars=kafka_4_3_jars())
     with pytest.raises(RuntimeError, match="did not start"):
         older.start()
-    print(*[line for line in older.said() if "xception" in line], sep="\n")
+    assert any(re.search(says, line) for line in older.said())
     kafka = KafkaBroker(tmp_path, INTERNAL)
     kafka.start()
-    until(lambda: consumed(kafka.bootstrap_servers), [b"1", b"1"])
-    kafka.stop()
+    try:
+        until(lambda: consumed(kafka.bootstrap_servers), [b"1", b"1"])
+    finally:
+        kafka.stop()

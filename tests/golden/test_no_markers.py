@@ -101,7 +101,7 @@ def test_serve_writes_the_decided_markers(copy: Path) -> None:
     with Serving(copy) as serving:
         for group, offset in committed_offsets():
             consumer = Consumer({"bootstrap.servers": serving.address, "group.id": group, "log_level": 0})
-            (found,) = consumer.committed([Where("orders", 0)], SECONDS)  # of a read_committed consumer: stable
+            (found,) = consumer.committed([Where("orders", 0)], SECONDS)  # waits while an offset is pending
             consumer.close()
             assert found.offset == (-1001 if offset is None else offset), group
         assert serving.stop() == 0

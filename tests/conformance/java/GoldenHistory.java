@@ -32,7 +32,7 @@ public final class GoldenHistory {
         "segment.index.bytes", "1024", "index.interval.bytes", "1024", "retention.ms", "-1");
     private static final Duration SOON = Duration.ofMillis(200);
     private static final int STOPPED = 8;
-    private static final long APART_MS = 4;
+    private static final long APART_MS = 12;
 
     private final String servers;
     private final Random random;
