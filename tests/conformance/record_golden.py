@@ -245,8 +245,8 @@ def record_crash(folder: Path, work: Path) -> None:
 def record_stop(folder: Path, work: Path) -> None:
     """Transactions that end while the broker stops cleanly: it completes some without their end markers.
 
-    This depends on time, so it is repeated until partitions of records and of offsets lack one. The next start
-    completes the transactions that are prepared, gives the answers, and leaves the completed ones as they are.
+    This depends on time, so it is repeated until partitions of records and of offsets lack one. The next
+    start completes the transactions that are prepared, and leaves the completed ones as they are.
     """
     name, title = "kafka_4_4_no_markers", "4.4.0: a clean stop that leaves decided transactions open"
     for attempt in range(ATTEMPTS):
