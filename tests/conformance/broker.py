@@ -19,6 +19,7 @@ START_SECONDS = STOP_SECONDS = 120
 PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
+    "broker.session.timeout.ms": "60000",  # on a busy machine it must not be fenced
     "controller.listener.names": "CONTROLLER",
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",
@@ -29,16 +30,17 @@ PROPERTIES = {
 }
 
 
-def java(memory: str, *arguments: str) -> list[str]:
-    """The command for one of Kafka's main classes."""
-    return ["java", memory, "-XX:+UseSerialGC", "-cp", f"{kafka_jars()}/*", *arguments]
+def java(memory: str, *arguments: str, jars: Path | None = None) -> list[str]:
+    """The command for one of the main classes of Kafka, or of another release of it in ``jars``."""
+    return ["java", memory, "-XX:+UseSerialGC", "-cp", f"{jars or kafka_jars()}/*", *arguments]
 
 
 class KafkaBroker:
     """``with KafkaBroker(directory) as kafka:`` formats the directory, starts Kafka there, and stops it in
     the end, whatever happens. Its files are in ``log_dir``, what it logs in ``server.log``. With
     ``is_static`` the only voter is in the configuration, and not in the directory. ``release`` gives the
-    levels of features that the directory is formatted with.
+    levels of features that the directory is formatted with, ``features`` other levels of some. ``jars`` is a
+    directory with another release of Kafka than the newest.
     """
 
     def __init__(
@@ -48,9 +50,14 @@ class KafkaBroker:
         *,
         is_static: bool = False,
         release: str | None = None,
+        features: Mapping[str, int] | None = None,
+        jars: Path | None = None,
         jvm_options: Sequence[str] = ("-Xmx512m", "-XX:+UseSerialGC"),
     ) -> None:
-        self._jvm_options, self._release = jvm_options, release
+        self._jvm_options, self._jars = jvm_options, jars or kafka_jars()
+        self._levels = [] if release is None else ["--release-version", release]
+        for name, level in (features or {}).items():
+            self._levels += ["--feature", f"{name}={level}"]
         self.log_dir = directory / "data"
         self._config = directory / "server.properties"
         self._log = directory / "server.log"
@@ -89,7 +96,7 @@ class KafkaBroker:
     def start(self) -> None:
         """Start and wait until it serves; raises RuntimeError with the end of its log."""
         with self._log.open("wb") as log:
-            options = ["-cp", f"{kafka_jars()}/*", "kafka.Kafka", str(self._config)]
+            options = ["-cp", f"{self._jars}/*", "kafka.Kafka", str(self._config)]
             command = ["java", *self._jvm_options, *options]
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_SECONDS
@@ -136,9 +143,7 @@ class KafkaBroker:
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # a leading dash would look like an option
         options = ["format", f"--cluster-id={cluster_id}", "--config", str(self._config), "--standalone"]
-        if self._release is not None:
-            options += ["--release-version", self._release]
-        command = java("-Xmx256m", "kafka.tools.StorageTool", *options)
+        command = java("-Xmx256m", "kafka.tools.StorageTool", *options, *self._levels, jars=self._jars)
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
             raise RuntimeError(f"Kafka's directory could not be formatted:\n{done.stdout}{done.stderr}")

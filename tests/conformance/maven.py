@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
-__all__ = ["jars", "kafka_3_9_clients", "kafka_jars", "spark_kafka_jars", "version_in"]
+__all__ = ["jars", "kafka_3_9_clients", "kafka_4_3_jars", "kafka_jars", "spark_kafka_jars", "version_in"]
 
 POMS = Path(__file__).resolve().parent / "maven"
 BUILD = Path(__file__).resolve().parents[2] / "build"
@@ -21,6 +21,11 @@ TOOLS = {
 def kafka_jars() -> Path:
     """The directory with Apache Kafka's server, tools and clients."""
     return jars("kafka")
+
+
+def kafka_4_3_jars() -> Path:
+    """The directory with the server and the tools of Apache Kafka 4.3."""
+    return jars("kafka-4.3")
 
 
 def kafka_3_9_clients() -> Path:
@@ -65,6 +70,7 @@ def jars(name: str) -> Path:
 if __name__ == "__main__":
     try:
         kafka_jars()
+        kafka_4_3_jars()
         kafka_3_9_clients()
         spark_kafka_jars()
     except RuntimeError as error:

@@ -267,13 +267,18 @@ def check_taken_over(server: str, story: Story, turn: int) -> None:
     until(lambda: consumed(server), sorted(story.committed))
 
 
-def test_there_and_back(kafka: KafkaBroker) -> None:
+def there_and_back(kafka: KafkaBroker, rounds: int) -> None:
+    """Let the directory go to Kafka and come back that often."""
     path, story = str(kafka.log_dir), Story()
-    for turn in range(2 * ROUNDS + 1):
+    for turn in range(2 * rounds + 1):
         owner, other = (Owner.TXNKAFKA, Owner.KAFKA) if turn % 2 == 0 else (Owner.KAFKA, Owner.TXNKAFKA)
         with owned(kafka, owner) as server:
             if turn:
                 check_taken_over(server, story, turn - 1)
             work(server, story, turn)
         turn_over(path, story, turn, other)
-    assert len(story.owners) > 5 * ROUNDS
+    assert len(story.owners) > 5 * rounds
+
+
+def test_there_and_back(kafka: KafkaBroker) -> None:
+    there_and_back(kafka, ROUNDS)

@@ -20,7 +20,7 @@ from tests.fuzz.codecs import CODECS
 from tests.fuzz.encoding import column_seeds
 from tests.fuzz.requests import request_seeds
 from tests.fuzz.sessions import session_seeds
-from tests.golden.cases import cases, unpacked
+from tests.golden.cases import cases
 from tests.models.builder import Batch, PlainRecord, encode_record, end_marker
 from tests.models.fetch_filter import decode_any, scan_log
 from tests.models.framing_cases import CASES
@@ -88,7 +88,7 @@ def golden_slices(kind: str, limit: int = 12) -> Seeds:
         paths = [path for path in case.logs.rglob(f"*.{kind}") if path.stat().st_size]
         if paths:
             path = min(paths, key=lambda each: (each.stat().st_size, each))
-            name = str(path.relative_to(unpacked())).replace("/", "-").replace(".", "-")
+            name = str(path.relative_to(case.root.parent)).replace("/", "-").replace(".", "-")
             yield f"golden-{name}", _slice(path, kind)
 
 

@@ -1,7 +1,7 @@
 """The golden cases: log directories that a real Kafka wrote, with its answers about them.
 
-The archive is unpacked once per content into build/golden (ignored by git), by the first process that needs
-it. Nothing is computed here: each answer is read from a file with the output of the broker, the consumer or
+The archives are unpacked once per content into build/golden (ignored by git), by the first process that needs
+them. Nothing is computed here: each answer is read from a file with the output of the broker, the consumer or
 the tools. README.md beside this file describes the files.
 """
 
@@ -20,9 +20,9 @@ from typing import Any
 
 from txnkafka.model import TopicPartition
 
-__all__ = ["ARCHIVE", "ISOLATION_LEVELS", "Case", "case", "cases", "unpacked"]
+__all__ = ["ARCHIVES", "ISOLATION_LEVELS", "Case", "case", "cases", "unpacked"]
 
-ARCHIVE = Path(__file__).with_name("golden.tar.xz")
+ARCHIVES = tuple(Path(__file__).with_name(name) for name in ("golden.tar.xz", "kafka_4_4.tar.xz"))
 CACHE = Path(__file__).resolve().parents[2] / "build" / "golden"
 ISOLATION_LEVELS = ("read_committed", "read_uncommitted")
 
@@ -131,7 +131,8 @@ def _topic_partition(name: str) -> TopicPartition:
 @functools.cache
 def unpacked() -> Path:
     """Return the folder of the unpacked cases; unpack them if necessary."""
-    folder = CACHE / hashlib.sha256(ARCHIVE.read_bytes()).hexdigest()[:16]
+    content = b"".join(archive.read_bytes() for archive in ARCHIVES)
+    folder = CACHE / hashlib.sha256(content).hexdigest()[:16]
     if not folder.is_dir():
         _unpack(folder)
     return folder
@@ -141,13 +142,8 @@ def _unpack(folder: Path) -> None:
     # Unpacked beside it and renamed, so that parallel test runs never see a part of it.
     folder.parent.mkdir(parents=True, exist_ok=True)
     fresh = Path(tempfile.mkdtemp(prefix="unpack-", dir=folder.parent))
-    with tarfile.open(ARCHIVE, "r:xz") as archive:
-        for member in archive:
-            content = archive.extractfile(member)
-            assert content is not None, f"{member.name} is not a file"
-            path = fresh / member.name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.read())
+    for archive in ARCHIVES:
+        _extract(archive, fresh)
     fresh.chmod(0o755)
     try:
         os.rename(fresh, folder)
@@ -155,6 +151,16 @@ def _unpack(folder: Path) -> None:
         if not folder.is_dir():
             raise
         shutil.rmtree(fresh)
+
+
+def _extract(archive: Path, folder: Path) -> None:
+    with tarfile.open(archive, "r:xz") as members:
+        for member in members:
+            content = members.extractfile(member)
+            assert content is not None, f"{member.name} is not a file"
+            path = folder / member.name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content.read())
 
 
 @functools.cache

@@ -1,4 +1,4 @@
-"""Makes golden.tar.xz from a folder of cases: ``python -m tests.golden.pack FOLDER``.
+"""Makes an archive from a folder of cases: ``python -m tests.golden.pack FOLDER ARCHIVE``.
 
 The same folder always gives the same tar: members in a fixed order, no owners, no times. Files of the same
 name are adjacent, so that the damaged cases, which repeat one directory, compress to almost nothing.
@@ -10,17 +10,17 @@ import io
 import lzma
 import sys
 import tarfile
+from collections.abc import Iterable
 from pathlib import Path
 
-from tests.golden.cases import ARCHIVE
+__all__ = ["pack", "packed"]
 
 FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_size": 64 << 20}]
 
 
-def packed(folder: Path) -> bytes:
-    """Pack all files of all cases (folders with a case.json) as one tar."""
-    cases = [path.parent for path in folder.glob("*/case.json")]
-    files = [path for case in cases for path in case.rglob("*") if path.is_file()]
+def packed(folder: Path, names: Iterable[str]) -> bytes:
+    """Pack all files of the cases of these names as one tar."""
+    files = [path for name in names for path in (folder / name).rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path.suffix, path.name, path.as_posix()))
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
@@ -32,5 +32,11 @@ def packed(folder: Path) -> bytes:
     return buffer.getvalue()
 
 
+def pack(folder: Path, archive: Path) -> None:
+    """Write the archive of all cases of a folder (its folders with a case.json)."""
+    content = packed(folder, [path.parent.name for path in folder.glob("*/case.json")])
+    archive.write_bytes(lzma.compress(content, check=lzma.CHECK_SHA256, filters=FILTERS))
+
+
 if __name__ == "__main__":
-    ARCHIVE.write_bytes(lzma.compress(packed(Path(sys.argv[1])), check=lzma.CHECK_SHA256, filters=FILTERS))
+    pack(*map(Path, sys.argv[1:]))

@@ -28,6 +28,8 @@ from txnkafka.wire.records import (
 )
 
 TRANSACTION_LOG, METADATA_LOG = "__transaction_state", "__cluster_metadata"
+GROUP_LOG = "__consumer_offsets"
+OF_SHARE_GROUPS = range(9, 16)  # key versions; these records are kept, and not decoded
 
 # Kafka's JSON omits tagged fields with their default.
 TAGGED_DEFAULTS = {
@@ -53,6 +55,7 @@ WITH_TRANSACTIONS = [
 ]
 WITH_METADATA = [case for case in cases() if list(case.logs.glob(METADATA_LOG + "-*"))]
 
+STATUS = {state.label: state for state in TransactionState}
 QUORUM_RECORDS = {
     "LEADER_CHANGE": "leader_change",
     "LeaderChange": "leader_change",
@@ -99,9 +102,13 @@ def metadata_records(path: Path) -> Iterator[LogRecord]:
 def test_every_record_is_what_the_dump_tool_says(case: Case, partition: TopicPartition) -> None:
     count = 0
     for record, key, payload in dumped_records(case, partition):
-        assert record.error is None
         json.dumps(record.as_dict())
         assert record.is_tombstone == (payload == "<DELETE>")
+        if record.key_version in OF_SHARE_GROUPS and partition.topic == GROUP_LOG:
+            assert (record.type, str(record.key_version)) == ("unknown", json.loads(key)["type"])
+            count += 1
+            continue
+        assert record.error is None
         if key.startswith("{"):
             assert_equals_json(record, json.loads(key), payload)
         else:
@@ -115,6 +122,9 @@ def assert_equals_json(record: LogRecord, key: dict[str, Any], payload: str) -> 
     if record.is_tombstone:
         return
     expected = json.loads(payload)
+    status = expected["data"].get("transactionStatus")
+    if isinstance(status, str):  # the dump tool of version 4.4 gives its name
+        expected["data"]["transactionStatus"] = STATUS[status]
     value = record.as_dict()["value"]
     left_out = {name: part for name, part in value.items() if name not in snake_keys(expected["data"])}
     assert str(record.value_version) == expected["version"]
@@ -260,7 +270,7 @@ def test_metadata_logs_and_checkpoints_have_no_unknown_record(case: Case) -> Non
 def test_records_of_the_quorum_are_what_the_dump_tool_says(case: Case) -> None:
     text = (case.expected / f"{METADATA_LOG}-0.dump.txt").read_text(encoding="utf-8")
     dumped = re.findall(r"^\| offset: .* headerKeys: \[\] (?:controlType: )?(\w+)(\W.*)$", text, re.M)
-    paths = case.logs.glob(METADATA_LOG + "-*/*.log")
+    paths = case.answered.glob(METADATA_LOG + "-*/*.log")
     records = [each for path in paths for each in metadata_records(path) if not each.type.endswith("_record")]
     assert dumped
     for record, (name, fields) in zip(records, dumped, strict=True):
