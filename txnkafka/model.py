@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from txnkafka.errors import InvalidTopicError
 
@@ -18,6 +18,7 @@ __all__ = [
     "NO_TIMESTAMP",
     "CompletedTxn",
     "IsolationLevel",
+    "IsolationLevelName",
     "ProducerIdAndEpoch",
     "ProducerStateEntry",
     "TimestampType",
@@ -92,6 +93,9 @@ class CompletedTxn(NamedTuple):
     last_offset: int
     is_aborted: bool
     last_stable_offset: int
+
+
+IsolationLevelName = Literal["read_committed", "read_uncommitted"]
 
 
 class IsolationLevel(enum.Enum):

@@ -130,7 +130,7 @@ class Judges:
         with closing(self.log_dir.partition(*topic_partition)) as view:
             report = self._report(view)
             strip = draw(view, report) if report.is_stuck or not only_stuck else None
-            self.status = max(self.status, self._messages.findings(view.tail_findings))
+            self.status = max(self.status, self._messages.findings(view.findings))
         return Judged(report, strip)
 
     def group_lags(self, patterns: tuple[str, ...]) -> list[GroupLag]:

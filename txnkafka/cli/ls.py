@@ -127,7 +127,7 @@ class Lister:
                 self.status = COULD_NOT
                 self._messages.error(f"{topic_partition}: {error}")
                 continue
-            self.status = max(self.status, self._messages.findings(view.tail_findings))
+            self.status = max(self.status, self._messages.findings(view.findings))
             yield from rows
 
 

@@ -125,7 +125,7 @@ def _count(counted: Stats, log_dir: LogDir, chosen: Iterable[TopicPartition], me
         try:
             view = log_dir.partition(*topic_partition)
             try:
-                tail = view.tail_findings
+                tail = view.findings
                 status = max(status, messages.findings(tail))
                 for finding in counted.add(view):
                     status = max(status, FINDINGS)
