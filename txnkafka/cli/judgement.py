@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.progress import Progress
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
+    from txnkafka.logdir.directory import ReadMethod
     from txnkafka.logdir.group_lag import GroupLag
     from txnkafka.logdir.lso import JudgedTransaction, LsoReport
     from txnkafka.logdir.partition import PartitionView
@@ -75,7 +76,7 @@ class Judges:
         logdir: tuple[str, ...],
         topic: Topics,
         partition: Partitions,
-        io: str,
+        io: ReadMethod,
         storage_options: StorageOptions,
         now: int | None,
         max_minutes: int,

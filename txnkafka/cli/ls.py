@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir, PartitionView, SegmentReader
+    from txnkafka.logdir.directory import ReadMethod
     from txnkafka.model import TopicPartition
 
 __all__ = ["ls"]
@@ -64,7 +65,7 @@ def ls(
     logdir: tuple[str, ...],
     topic: Topics,
     partition: Partitions,
-    io: str,
+    io: ReadMethod,
     storage_options: StorageOptions,
     with_segments: bool,
     output_format: str,

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from txnkafka.errors import CorruptRecordError
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = ["DamageAction", "ReadRequest", "Selection", "check_end_offset", "request_of", "takes_selection"]
+__all__ = [
+    "DamageAction",
+    "End",
+    "ReadRequest",
+    "Selection",
+    "check_end_offset",
+    "request_of",
+    "takes_selection",
+]
 
 End = Literal["log-end", "high-watermark"]
 DamageAction = Literal["stop", "skip"]

@@ -10,10 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypedDict, Unpack, get_args
+from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
 from txnkafka.logdir.directory import ReadMethod
-from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.read_request import End, ReadRequest
 from txnkafka.model import IsolationLevel, IsolationLevelName, TopicPartition, check_milliseconds
 from txnkafka.record.predicate import Predicate
 from txnkafka.record.predicate_text import parse_predicate
@@ -30,7 +30,7 @@ from txnkafka.spark.offsets import (
 __all__ = ["ReadKeywords", "ReadOptions", "leaving_damage_out", "read_options"]
 
 
-HIGH_WATERMARK = "high-watermark"
+HIGH_WATERMARK: Final = "high-watermark"
 ENDS = ("latest", HIGH_WATERMARK)
 
 
@@ -147,7 +147,7 @@ def leaving_damage_out(options: ReadOptions) -> ReadOptions:
     return replace(options, request=replace(options.request, on_corrupt="skip"))
 
 
-def _up_to(found: dict[str, Any]) -> str:
+def _up_to(found: dict[str, Any]) -> End:
     """Return ``up_to``; a timestamp takes precedence over offsets, also over the high watermark."""
     if found.get("ending_offsets") != HIGH_WATERMARK:
         return "log-end"

@@ -38,6 +38,7 @@ from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
+from txnkafka.storage.open_logs import OpenLogs
 from txnkafka.storage.ownership import take_directory
 from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
@@ -85,7 +86,7 @@ class DataDirectory:
         if not callable(config):
             raise TypeError("config must be a function: lambda topic: LogConfig(); or use DataDirectory.open")
         self.files, self.path = files, path
-        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.logs = OpenLogs()
         self.retired: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
