@@ -55,6 +55,10 @@ CHECKPOINTS = (
 MOST_NAMED, MOST_SEARCHED = 3, 100
 ReadMethod = Literal["auto", "mmap", "pread"]
 T = TypeVar("T")
+_BAD_CHECKPOINT = {
+    True: "run 'txnkafka repair': it writes the file again. Until then it is read as if it were missing",
+    False: "restore the file: the broker does not start with it. It is read as if it were missing",
+}
 
 
 class TopicView(NamedTuple):
@@ -373,7 +377,7 @@ class _Directory:
         except (OSError, CorruptFileError) as error:
             reason = error.reason if isinstance(error, CorruptFileError) else str(error)
             text = f"not readable: {reason}"
-            self._owner._note("bad-checkpoint", "warning", full, text, "it is read as if it were missing")
+            self._owner._note("bad-checkpoint", "warning", full, text, _BAD_CHECKPOINT[path is None])
             return None
 
     @property

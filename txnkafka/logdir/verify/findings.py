@@ -107,6 +107,8 @@ REMEDIES: Final[dict[tuple[str, str], str]] = {
 # remedies of what follows from another finding: nothing correct is deleted
 _FOLLOWS: Final = "nothing to do with this file: the log is not known there, see '{cause}'"
 CONSEQUENCES: Final[dict[str, str]] = {
+    "bad-index": _FOLLOWS,
+    "bad-timeindex": _FOLLOWS,
     "snapshot-contradicts-log": _FOLLOWS,
     "snapshot-lacks-producer": _FOLLOWS,
     "undecided-transaction": "it is decided when the log is restored, see '{cause}'",

@@ -27,7 +27,7 @@ from txnkafka.storage.formats import AbortedTxn, TxnIndexProblem, iter_producer_
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["ProducerCheck"]
+__all__ = ["ProducerCheck", "damage_code"]
 
 
 class _SegmentTransactions(NamedTuple):
@@ -94,6 +94,8 @@ class ProducerCheck:
         if not len(index):
             return
         self._active = self._active or max(index.producer_id) >= 0
+        if any(not index.crc_wrong[i] for i in excluded):  # its place among the offsets is not known
+            self._cause = self._cause or "misplaced-batch"
         start = 0
         last_offset = max(index.last_offset) if excluded else index.last_offset[len(index) - 1]
         while self._waiting and self._waiting[0] <= last_offset:
@@ -106,13 +108,14 @@ class ProducerCheck:
             self._transactions(index, excluded)
 
     def _replay(self, index: BatchIndex, excluded: list[int], start: int, stop: int) -> None:
+        left_out = next((i for i in excluded if start <= i < stop), None)
+        if left_out is not None:
+            self._cause = self._cause or damage_code(index, left_out)
         if not self._active or start == stop:
             return
         anomalies: list[tuple[str, int, str]] = []
         for i in (*excluded, stop):
             self._producers.replay_checked(index, start, min(i, stop), self._completed, anomalies)
-            if i < stop:
-                self._cause = self._cause or ("corrupt-batch" if index.crc_wrong[i] else "misplaced-batch")
             start = max(start, i + 1)
         for name, number, text in anomalies:
             self._anomaly(name, index[number], text)
@@ -268,6 +271,11 @@ class ProducerCheck:
         except OSError as error:
             self._findings.add("unreadable-file", path, f"cannot be read: {error.strerror or error}")
         return None
+
+
+def damage_code(index: BatchIndex, number: int) -> str:
+    """Return the code of the finding about a batch that is left out."""
+    return "corrupt-batch" if index.crc_wrong[number] else "misplaced-batch"
 
 
 def _aborted(transaction: TransactionRange) -> str:
