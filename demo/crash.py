@@ -1,7 +1,7 @@
 """A broker is killed in the middle of a transaction; afterwards each payment is read exactly once.
 
-All of it is real: the broker is ``txnkafka serve`` in a process of its own, the clients are librdkafka's, the
-signal is SIGKILL.
+Nothing is simulated: the broker is a process with ``txnkafka serve``, the clients use librdkafka, the signal
+is SIGKILL.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def after_a_kill(demo: Demo, root: Path, directory: str = "build/demo-crash") ->
     path = root / directory
     shutil.rmtree(path, ignore_errors=True)
     demo.step(
-        "What does a crash leave?",
+        "A broker is killed",
         "A broker of one node starts on an empty directory. A program commits four payments, sends four "
         "more in a second transaction, and the broker is killed (SIGKILL) before the commit.",
     )
@@ -50,8 +50,8 @@ def after_a_kill(demo: Demo, root: Path, directory: str = "build/demo-crash") ->
     demo.command("repair", directory)
     demo.step(
         "Is each payment there exactly once?",
-        "The broker starts again. The program starts again, too, which aborts what it left open, and sends "
-        "the second transaction once more. A read_committed consumer reads from the beginning.",
+        "The broker starts again. The program restarts, which aborts its open transaction, and sends the "
+        "second transaction once more. A read_committed consumer reads from the beginning.",
     )
     with broker(path) as (process, server):
         send(transactional(server), SECOND, commit=True)
@@ -64,7 +64,7 @@ def after_a_kill(demo: Demo, root: Path, directory: str = "build/demo-crash") ->
     check_once("the directory", on_the_disk)
     demo.say(
         f"[bold green]✓[/] [bold]{len(consumed)} payments, each exactly once, for the consumer and in the "
-        "directory;[/] those of the killed transaction are aborted (×)."
+        "directory;[/] the records of the killed transaction are aborted (×)."  # noqa: RUF001
     )
 
 
@@ -107,7 +107,7 @@ def send(producer: Producer, payments: list[bytes], *, commit: bool) -> None:
 
 
 def read_committed(server: str, count: int) -> list[bytes | None]:
-    """Return what a consumer gets until it has ``count`` records, and what follows within a second."""
+    """Return the values of a consumer until it has ``count`` records, and of the next second."""
     settings = {"bootstrap.servers": server, "group.id": "demo", "auto.offset.reset": "earliest", **QUIET}
     consumer = Consumer(settings)
     try:
@@ -119,7 +119,7 @@ def read_committed(server: str, count: int) -> list[bytes | None]:
 
 
 def check_once(reader: str, payments: list[bytes | None]) -> None:
-    """Raise SystemExit unless each payment is there once, in order."""
+    """Raise SystemExit unless each payment was read once, in order."""
     if payments == FIRST + SECOND:
         return
     counts = Counter(payments)

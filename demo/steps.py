@@ -1,8 +1,8 @@
 """The demo: a log directory that Apache Kafka wrote, read without a broker.
 
 ``payments`` is what a real broker left, ``consumed.json`` what Kafka's own Java consumer got of it
-(record.py). It is shown on the command line and through Spark; the end compares all of them. Between them a
-broker is killed (crash.py).
+(record.py). It is shown on the command line and through Spark; the end compares the results. Before
+Spark starts, a broker is killed (crash.py).
 """
 
 from __future__ import annotations

@@ -131,7 +131,7 @@ class TimestampType(enum.IntEnum):
 
 def check_milliseconds(**times: int | None) -> None:
     """Raise ValueError for a time since the epoch that looks like seconds, as ``time.time()`` returns them.
-    Smaller times, such as those of made-up logs, are accepted."""
+    Smaller times, as in made-up logs, are accepted."""
     for name, given in times.items():
         if given is not None and _LEAST_SECONDS <= given < _LEAST_MILLISECONDS:
             raise ValueError(f"{name} is in milliseconds since the epoch, and {given} looks like seconds")

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from tests.golden.cases import case, cases
+from tests.golden.cases import cases
 from tests.models.log_directory import LogDirectory
 from tests.unit.logdir.faults import PLANTED
 from tests.unit.logdir.verify import test_verify  # noqa: F401  registers the faults
@@ -62,13 +62,15 @@ ADVICE: list[tuple[str, Follow]] = [
 ]
 
 
-def copied(name: str, root: Path) -> Path:
-    return Path(shutil.copytree(case(name).logs, root))
+def copied(path: Path, root: Path) -> Path:
+    return Path(shutil.copytree(path, root))
 
 
 def golden_damage() -> Iterator[tuple[str, Callable[[Path], Path]]]:
     for each in cases():
-        yield each.name, partial(copied, each.name)
+        yield each.name, partial(copied, each.logs)
+        if each.damage is not None and each.recovered is not None:
+            yield f"{each.name}/recovered", partial(copied, each.recovered)
 
 
 def planted_damage() -> Iterator[tuple[str, Callable[[Path], Path]]]:

@@ -21,7 +21,7 @@ __all__ = ["raise_epochs"]
 
 
 def raise_epochs(broker: Broker, coordinator: TransactionCoordinator) -> None:
-    """Give each idle transactional id an epoch above those of its producer id in all partitions.
+    """Give each idle transactional id an epoch above its producer id's epochs in all partitions.
 
     A client that goes on with its old epoch is fenced: its transaction may have partitions that the log has
     lost, and must not be committed without them. An ongoing transaction keeps its epoch until it is aborted.

@@ -102,7 +102,7 @@ def _begin(progress: Progress, view: PartitionView) -> None:
 
 
 class _Printer:
-    """Writes findings as they come, except for ``json``. As text, what follows from a finding is indented
+    """Writes findings as they come, except for ``json``. As text, consequences of a finding are indented
     below it, and one fault of several derived files is a line with the names of the others."""
 
     def __init__(self, format: str) -> None:

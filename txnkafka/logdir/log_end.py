@@ -31,7 +31,7 @@ _AFTER_A_CLEAN_SHUTDOWN: Final = "run 'txnkafka repair' before the broker starts
 
 
 NOT_CHECKED = (1 << 63) - 1
-_ROUND: Final = (1 << 20, 1_000_000)  # values of segment.bytes are multiples of these
+_ROUND: Final = (1 << 20, 1_000_000)  # sizes whose multiples are usual for segment.bytes
 
 
 class LogEnd(NamedTuple):
@@ -177,8 +177,8 @@ def _misplaced(segment: SegmentReader, position: int, end: int) -> Finding:
 
 
 def is_preallocated(stop: str, size: int, *, clean_shutdown: bool, was_flushed: bool) -> bool:
-    """Whether zeros up to the ``size`` of the last segment are those of ``log.preallocate``, which a copy of
-    a running broker has in each partition: a clean stop removes them (``FileRecords.trim``)."""
+    """Return True for zeros up to the ``size`` of the last segment that ``log.preallocate`` made. A copy of
+    a running broker has them in each partition: a clean stop removes them (``FileRecords.trim``)."""
     is_round = any(size % each == 0 for each in _ROUND)
     return stop == "zeros" and is_round and not clean_shutdown and not was_flushed
 

@@ -85,7 +85,7 @@ class Waiting(NamedTuple):
 class LsoReport:
     """The report on one partition. ``open_transactions`` begins with the oldest one, which determines the
     last stable offset. ``lost`` is None where the log was not searched
-    for what is missing."""
+    for missing offsets."""
 
     topic: str
     partition: int

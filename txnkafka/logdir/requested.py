@@ -72,7 +72,7 @@ def located(view: PartitionView, request: ReadRequest) -> ReadRequest | None:
 
     A damaged batch that may contain the first record raises CorruptRecordError; a request that leaves damaged
     batches out begins at that batch, and reading reports it. The search for the end ignores damaged batches:
-    their headers cannot be trusted, and all of them are before the end, so that reading stops at them or
+    their headers cannot be trusted, and they all are before the end, so that reading stops at them or
     leaves them out.
     """
     start, end = request.start_offset, request.end_offset

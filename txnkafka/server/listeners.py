@@ -67,7 +67,7 @@ class Endpoint(NamedTuple):
 
 class Listener(NamedTuple):
     """``listen`` is where the server listens; port 0 is any free one. ``advertised`` is the address that
-    clients get, None for the one that is listened on: an empty host stands for the address that they have
+    clients get, None for the listening address: an empty host stands for the address that they have
     connected to, port 0 for the port that is listened on."""
 
     listen: Endpoint
@@ -81,8 +81,8 @@ class Listener(NamedTuple):
 
 
 def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, str]) -> list[Listener]:
-    """Return listeners on these hosts and ports, called PLAINTEXT, PLAINTEXT_2 and so on, instead of those of
-    ``listeners``; the other settings count. Raises ValueError like ``listeners_of``."""
+    """Return listeners on these hosts and ports, called PLAINTEXT, PLAINTEXT_2 and so on, instead of the ones
+    in ``listeners``; the other settings count. Raises ValueError like ``listeners_of``."""
     endpoints = [
         Endpoint(f"{DEFAULT_NAME}_{number}" if number > 1 else DEFAULT_NAME, *address)
         for number, address in enumerate(dict.fromkeys(addresses), start=1)
@@ -91,8 +91,8 @@ def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, st
 
 
 def listeners_of(settings: Mapping[str, str]) -> list[Listener]:
-    """Return the listeners of a broker's settings; those of the controller are left out, since no other
-    controller connects to one node. Raises ValueError for what Kafka would refuse, and for what is not
+    """Return the listeners in a broker's settings, without the controller's listeners, since no other
+    controller connects to one node. Raises ValueError for settings that Kafka would refuse, or that are not
     served."""
     endpoints = _parsed(LISTENERS, settings.get(LISTENERS, _DEFAULT_LISTENERS))
     controller = _controller_names(settings)
@@ -186,7 +186,7 @@ def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
 
 
 def _check_inter_broker(listeners: Iterable[Listener], settings: Mapping[str, str]) -> None:
-    """Raise ValueError for a listener between brokers that Kafka would refuse: there is no other broker, but
+    """Raise ValueError for a listener between brokers that Kafka would refuse: no other broker exists, but
     the file would not do for Kafka either."""
     name = settings.get(INTER_BROKER_NAME, "").strip().upper()
     names = [each.listen.name for each in listeners]

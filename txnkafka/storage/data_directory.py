@@ -112,7 +112,7 @@ class DataDirectory:
     @classmethod
     def open(cls, path: str, config: LogConfig | None = None) -> Self:
         """Open the directory at ``path`` on a local disk, or create it, at the time of the system's clock;
-        ``config`` is for the logs of all topics. Raises what the constructor raises."""
+        ``config`` is for the logs of all topics. Raises the errors of the constructor."""
         settings = config or LogConfig()
         return cls(LocalDataFiles(), path, lambda topic: settings, now_ms=SystemClock().now_ms())
 

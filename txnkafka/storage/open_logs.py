@@ -15,8 +15,7 @@ _LISTED = 3
 
 
 class OpenLogs(dict[TopicPartition, "PartitionLog"]):
-    """Open logs by partition. A missing key raises KeyError, which says how a key looks and which logs are
-    open."""
+    """Open logs by partition. A missing key raises KeyError, with the form of a key and the open logs."""
 
     def __missing__(self, key: object) -> NoReturn:
         names = [str(each) for each in sorted(self)[:_LISTED]]

@@ -17,7 +17,7 @@ def state_files(files: MemoryFiles) -> dict[str, bytes]:
 
 
 def put_back(files: MemoryFiles, content: dict[str, bytes]) -> None:
-    """As after a power cut: without recovery points nothing says that the log was longer."""
+    """As after a power cut: without recovery points no file shows that the log was longer."""
     for name in (".kafka_cleanshutdown", "recovery-point-offset-checkpoint"):
         files.remove(f"/data/{name}")
     for each in files.list(STATE):

@@ -26,5 +26,5 @@ def test_the_scene(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     ids=["lost", "twice", "another-order", "lost-and-twice"],
 )
 def test_the_check_refuses(payments: list[bytes | None]) -> None:
-    with pytest.raises(SystemExit, match="the consumer has [0-9]+ payments; lost: "):
+    with pytest.raises(SystemExit, match=r"the consumer has [0-9]+ payments; lost: "):
         check_once("the consumer", payments)

@@ -110,7 +110,7 @@ class LogCheck:
             finally:
                 segment.close()
         if self.is_complete:
-            self.producers.end(being_written=self.source.being_written)
+            self.producers.end(being_written=self.source.being_written, cause=self._damage)
         self.has_leader_epochs = epoch_check.seen
 
     def _next_base(self, i: int) -> int:

@@ -84,8 +84,8 @@ class ProducerCheck:
         self._ended = _SegmentTransactions({}, {}, set())
 
     def damage(self, code: str) -> None:
-        """Note that the next bytes are no batches: markers may be lost there. ``code`` is the finding that
-        says so, empty where the log ends."""
+        """Note that the next bytes are no batches: markers may be lost there. ``code`` is the code of
+        that finding, empty where the log ends."""
         self._scan.hole()
         self._cause = self._cause or code
 
@@ -237,14 +237,15 @@ class ProducerCheck:
                 position=position,
             )  # fmt: skip
 
-    def end(self, *, being_written: bool) -> None:
-        """Check the snapshots at the end of the log and beyond it."""
+    def end(self, *, being_written: bool, cause: str) -> None:
+        """Check the snapshots at the end of the log and beyond it; ``cause`` is the code of damage in the last
+        segment."""
         for offset in self._waiting:
             if offset <= self._order.next_offset:
                 self._compare_snapshot(offset)
             elif not being_written:
                 text = f"the log ends at offset {self._order.next_offset}"
-                self._findings.add("snapshot-beyond-log-end", self._paths[offset], text)
+                self._findings.add("snapshot-beyond-log-end", self._paths[offset], text, cause=cause)
 
     def _compare_snapshot(self, offset: int) -> None:
         path = self._paths[offset]

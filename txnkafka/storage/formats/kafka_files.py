@@ -1,6 +1,6 @@
 """Decides by names alone whether a directory is a data directory, before anything is written to it.
 
-A name like ``app-1`` may be that of a partition by chance. A directory without ``meta.properties`` is
+A name like ``app-1`` may look like a partition's by chance. A directory without ``meta.properties`` is
 therefore taken only when each directory named like a partition has Kafka's files, no file that Kafka would
 not write, and no foreign file beside it.
 
@@ -43,14 +43,14 @@ _OF_A_DIRECTORY: Final = frozenset(
     )
 )  # fmt: skip
 _OF_A_PARTITION: Final = frozenset((LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, "quorum-state"))
-# What a file system, its snapshots or a version control system keep in an otherwise empty directory.
+# Names that a file system, its snapshots or a version control system keep in an empty directory.
 _OF_THE_SYSTEM: Final = frozenset(
     (".DS_Store", ".gitignore", ".gitkeep", ".snapshot", ".snapshots", ".zfs", "lost+found")
 )
 
 
 def holds_log(names: Collection[str]) -> bool:
-    """Whether one of the names in a directory shows that it is a partition."""
+    """Return True if one of the names in a directory shows that it is a partition."""
     return any(name == PARTITION_METADATA or parse_segment_file(name) is not None for name in names)
 
 

@@ -27,7 +27,7 @@ def keep_sound_indexes(log: FoundLog, segment: LogSegment) -> None:
     """Keep the index files that fit the log, and note a repair for the others, which the rebuilt indexes in
     memory replace. Raises OSError."""
     last_offsets: dict[int, int] = {}
-    largest = array("q", [NO_TIMESTAMP])  # up to the end of each batch, after that of none
+    largest = array("q", [NO_TIMESTAMP])  # up to the end of each batch; the first is before all
     end_offset = segment.base_offset
     for batches in segment.windows():
         last_offsets.update(zip(batches.position, batches.last_offset, strict=True))
