@@ -238,8 +238,8 @@ class ProducerCheck:
             )  # fmt: skip
 
     def end(self, *, being_written: bool, cause: str) -> None:
-        """Check the snapshots at the end of the log and beyond it; ``cause`` is the code of damage in the last
-        segment."""
+        """Check the snapshots at the end of the log and beyond it; ``cause`` is the code of the damage in
+        the last segment."""
         for offset in self._waiting:
             if offset <= self._order.next_offset:
                 self._compare_snapshot(offset)
