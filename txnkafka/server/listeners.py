@@ -133,7 +133,7 @@ def _advertised(endpoints: Sequence[Endpoint], settings: Mapping[str, str]) -> l
 def _parsed(setting: str, text: str) -> list[Endpoint]:
     """Parse ``NAME://HOST:PORT,…``; names are in capitals, as in ``ListenerName.normalised``."""
     endpoints: list[Endpoint] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in _parts(text):
         match = _ENDPOINT.fullmatch(part)
         if match is None or int(match[3]) > 65535:
             raise ValueError(f"{setting}: {part!r} is not NAME://HOST:PORT")
@@ -144,6 +144,11 @@ def _parsed(setting: str, text: str) -> list[Endpoint]:
     if not endpoints:
         raise ValueError(f"{setting} has no listener")
     return endpoints
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a list with commas, without empty ones."""
+    return [part for part in map(str.strip, text.split(",")) if part]
 
 
 def _check_ports(endpoints: Iterable[Endpoint]) -> None:
@@ -157,7 +162,7 @@ def _check_ports(endpoints: Iterable[Endpoint]) -> None:
 
 
 def _controller_names(settings: Mapping[str, str]) -> set[str]:
-    return {name.strip().upper() for name in settings.get(CONTROLLER_NAMES, "").split(",") if name.strip()}
+    return {name.upper() for name in _parts(settings.get(CONTROLLER_NAMES, ""))}
 
 
 def _protocols(settings: Mapping[str, str], controller: Iterable[str]) -> dict[str, str]:
@@ -165,7 +170,7 @@ def _protocols(settings: Mapping[str, str], controller: Iterable[str]) -> dict[s
     PLAINTEXT."""
     text = settings.get(PROTOCOLS, "").strip()
     found = {} if text else dict.fromkeys(controller, DEFAULT_NAME)
-    for part in filter(None, (part.strip() for part in (text or _DEFAULT_PROTOCOLS).split(","))):
+    for part in _parts(text or _DEFAULT_PROTOCOLS):
         name, colon, protocol = (each.strip().upper() for each in part.partition(":"))
         if not colon or not name or protocol not in _SECURITY_PROTOCOLS:
             raise ValueError(f"{PROTOCOLS}: {part!r} is not NAME:PROTOCOL ({', '.join(_SECURITY_PROTOCOLS)})")
