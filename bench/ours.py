@@ -20,6 +20,7 @@ from txnkafka._core.read_committed import select
 from txnkafka._core.scan import BatchIndex, scan
 from txnkafka.env import LocalFileSystem
 from txnkafka.logdir import PartitionView, ReadRequest, ReadUnit, SegmentReader, read_unit
+from txnkafka.logdir.requested import read_requested
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 
 __all__ = ["DecodeSide", "How", "ScanSide"]
@@ -101,7 +102,7 @@ class DecodeSide:
         request = ReadRequest.of(level)
         # the digest of views needs the decoder with the bytes to which they refer
         new_decoder = (lambda: self._decoder) if self._how.threads == 1 else ChunkDecoder
-        yield from partition.columns(request, new_decoder)
+        yield from read_requested(partition, request, new_decoder)
         partition.close()
 
     def _partition(self) -> PartitionView:

@@ -1,4 +1,4 @@
-"""The build backend that pyproject.toml names: setuptools, after a check of what a compilation needs.
+"""The build backend that pyproject.toml names: setuptools, after a check for Python, compiler and headers.
 
 pip asks ``get_requires_*`` before it downloads anything, so an old Python or a missing compiler is reported
 at once and in one line. Old versions of Python must understand this file and the beginning of setup.py.
@@ -46,7 +46,7 @@ def check_tools():
 
 
 def get_requires_for_build_wheel(config_settings=None):
-    """Return what is needed to build a wheel (PEP 517)."""
+    """Return the packages that build a wheel (PEP 517)."""
     check_python()
     check_tools()
     return REQUIREMENTS
@@ -56,7 +56,7 @@ get_requires_for_build_editable = get_requires_for_build_wheel  # PEP 660
 
 
 def get_requires_for_build_sdist(config_settings=None):
-    """Return what is needed to build an sdist (PEP 517), which needs no compiler."""
+    """Return the packages that build an sdist (PEP 517), which needs no compiler."""
     check_python()
     return REQUIREMENTS
 

@@ -1,7 +1,8 @@
 """The demo: a log directory that Apache Kafka wrote, read without a broker.
 
 ``payments`` is what a real broker left, ``consumed.json`` what Kafka's own Java consumer got of it
-(record.py). It is shown on the command line and through Spark; the end compares all of them.
+(record.py). It is shown on the command line and through Spark; the end compares the results. Before
+Spark starts, a broker is killed (crash.py).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from rich.rule import Rule
 from rich.syntax import Syntax
 from rich.text import Text
 
+from demo.crash import after_a_kill
 from demo.spark_job import BY_HAND, IN_SQL, by_hand, in_sql, quiet_session
 from demo.summary import Summary, show_summary
 
@@ -103,6 +105,7 @@ def main() -> None:
     """Run all steps."""
     demo = Demo()
     on_the_command_line(demo)
+    after_a_kill(demo, ROOT)
     demo.step("The same on Spark", "The filter runs in the executors; what is not wanted never leaves them.")
     demo.say("[dim]Starting Spark, which takes some seconds …[/]")
     with quiet_session(ROOT) as spark:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import re
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from txnkafka.errors import InvalidTopicError
 
@@ -18,6 +18,7 @@ __all__ = [
     "NO_TIMESTAMP",
     "CompletedTxn",
     "IsolationLevel",
+    "IsolationLevelName",
     "ProducerIdAndEpoch",
     "ProducerStateEntry",
     "TimestampType",
@@ -94,6 +95,9 @@ class CompletedTxn(NamedTuple):
     last_stable_offset: int
 
 
+IsolationLevelName = Literal["read_committed", "read_uncommitted"]
+
+
 class IsolationLevel(enum.Enum):
     """The visibility of transactional records to a reader; the values are Kafka's configuration values."""
 
@@ -127,7 +131,7 @@ class TimestampType(enum.IntEnum):
 
 def check_milliseconds(**times: int | None) -> None:
     """Raise ValueError for a time since the epoch that looks like seconds, as ``time.time()`` returns them.
-    Smaller times, such as those of made-up logs, are accepted."""
+    Smaller times, as in made-up logs, are accepted."""
     for name, given in times.items():
         if given is not None and _LEAST_SECONDS <= given < _LEAST_MILLISECONDS:
             raise ValueError(f"{name} is in milliseconds since the epoch, and {given} looks like seconds")

@@ -65,7 +65,7 @@ def _loaded(content: bytes) -> str:
 
 
 def _ends_with_a_lone_backslash(content: bytes) -> bool:
-    """Return True for a last line that is one backslash: Java makes an entry without name and value of it."""
+    """Return True for a last line that is one backslash: Java reads it as an entry without name and value."""
     lines = content.replace(b"\r\n", b"\n").replace(b"\r", b"\n").removesuffix(b"\n").split(b"\n")
     return lines[-1].strip(b" \t\f") == b"\\"
 

@@ -92,7 +92,7 @@ def test_librdkafka_is_told_the_address_of_its_listener(addresses: Addresses) ->
 
 @pytest.mark.parametrize("client", CLIENTS)
 def test_transactions_through_the_forwarder(addresses: Addresses, client: str, tmp_path: Path) -> None:
-    """The client's connection to the broker goes there, too, and not only its first one."""
+    """The client's connection to the broker also goes there, not only its first one."""
     before, topic = addresses.forwarder.connections, f"t-{client}"
     with contextlib.closing(started(client, tmp_path / "client.log")) as of:
         producer = Transactional(of, addresses.mapped, f"x-{client}").init()

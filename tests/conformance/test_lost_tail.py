@@ -231,7 +231,7 @@ def test_a_consumer_notices_that_the_log_was_cut(outcomes: Outcomes, case: tuple
 
 
 def test_leader_epochs_rise_from_start_to_start_of_both(tmp_path: Path) -> None:
-    """Apache Kafka goes on from the epochs of ours, and ours from those of Apache Kafka."""
+    """Apache Kafka continues from our epochs, and our broker from Apache Kafka's."""
     kafka = KafkaBroker(tmp_path, {"offsets.topic.num.partitions": "1"}, is_static=True)
 
     def append(server: str) -> None:

@@ -42,7 +42,7 @@ def serving(tmp_path: Path) -> Iterator[Serving]:
 
 
 def write_transactions(address: str) -> None:
-    """Write transactions to both partitions, every third of which is aborted."""
+    """Write transactions to both partitions, with every third transaction aborted."""
     producer = Producer({"bootstrap.servers": address, "transactional.id": "shop"})
     producer.init_transactions()
     for number in range(TRANSACTIONS_WRITTEN):
@@ -65,7 +65,7 @@ COMMITTED = {
 
 
 def start(heading: str, address: str, folder: Path, crash: str = "") -> subprocess.Popen[bytes]:
-    """Start a driver in a process group of its own, which has its JVM too."""
+    """Start a driver in its own process group, which includes its JVM."""
     arguments = [str(ROOT), heading, address, str(folder), ",".join(map(str, spark_kafka_jars())), crash]
     with (folder.parent / "spark.log").open("ab") as log:
         command = [sys.executable, str(DRIVER), *arguments]
@@ -106,7 +106,7 @@ def names(folder: Path, kind: str) -> set[str]:
 
 
 def in_flight(folder: Path) -> str:
-    """Return the batch that runs, from the third one on; empty while there is none."""
+    """Return the batch that runs, from the third one on; empty while no batch runs."""
     running = names(folder, "offsets") - names(folder, "commits")
     return next((batch for batch in running if int(batch) >= 2), "")
 

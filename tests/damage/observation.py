@@ -40,7 +40,7 @@ def observe(files: Mapping[str, bytes], on_corrupt: str) -> Observation:
     except KafkaError as error:
         seen.reports.append(str(error))
         return seen
-    findings: list[Finding] = [*log_dir.findings, *view.tail_findings]
+    findings: list[Finding] = [*log_dir.findings, *view.findings]
     for level in LEVELS:
         view.plan(isolation_level=level, findings=findings)
         seen.records[level] = found = []

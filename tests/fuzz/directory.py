@@ -151,7 +151,7 @@ def _words(error: object) -> str:
 
 def check_partition(log_dir: LogDir, view: PartitionView) -> set[str]:
     """What the partition answers, and whether its answers fit together; returns what it complained of."""
-    findings = [*view.tail_findings]
+    findings = [*view.findings]
     start, stable, end = view.log_start_offset, view.last_stable_offset, view.log_end_offset
     assert start <= end >= stable, (start, stable, end)
     assert view.high_watermark is None or start <= view.high_watermark <= end

@@ -403,5 +403,5 @@ def test_a_log_that_ends_before_what_its_broker_noted(tmp_path: Path) -> None:
     assert result.return_value == 1
     assert "stands at 59, but its log ends at offset 37 [high-watermark-beyond-log-end]" in result.stderr
     (partition / f"{0:020d}.log").unlink()
-    (finding, *_) = LogDir(tmp_path / "logs").partition("hang", 2).tail_findings
+    (finding, *_) = LogDir(tmp_path / "logs").partition("hang", 2).findings
     assert finding.code == "high-watermark-beyond-log-end"

@@ -93,10 +93,11 @@ EXPECTED: dict[str, list[Expected]] = {
     "crash_flip_last_epoch/logs": _last("warning", "leader-epoch-mismatch", FLIPPED),
     "crash_flip_last_epoch/recovered": _last("warning", "leader-epoch-mismatch", FLIPPED),
     "crash_flip_last_offset/logs": _last("error", "misplaced-batch", FLIPPED),
-    # the broker trusted the offset: its snapshot of 93 has producers that write at 92 and 32859
+    # the broker trusted the offset: its snapshot of 93 has producers that write at 92 and 32859, which cannot
+    # be judged until the batch is restored
     "crash_flip_last_offset/recovered": [
         *_last("error", "misplaced-batch", FLIPPED),
-        *_snapshot("error", "snapshot-contradicts-log", 93, 93),
+        *_snapshot("note", "snapshot-contradicts-log", 93, 93),
     ],
     "crash_flip_old_payload/logs": [("error", "corrupt-batch", OLD_SEGMENT, 639)],
     "crash_flip_old_payload/recovered": [("error", "corrupt-batch", OLD_SEGMENT, 639)],

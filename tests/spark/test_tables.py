@@ -316,7 +316,7 @@ def test_findings_are_those_of_verify(tables: Tables) -> None:
     for path in PATHS:
         expected = [finding._asdict() for finding in verify(LogDir(path)).findings]
         rows = tables[path, "findings"]
-        names = ("file", "position", "severity", "code", "message", "remedy")
+        names = ("file", "position", "severity", "code", "message", "remedy", "cause")
         wanted = [{name: each[name] for name in names} for each in expected]
         assert [{name: row[name] for name in names} for row in rows] == wanted, path
         found += len(rows)

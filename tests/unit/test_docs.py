@@ -17,7 +17,7 @@ def test_the_examples_of_reading_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     found = examples("docs/python.md")
-    assert len(found) == 11
+    assert len(found) == 13
     names: dict[str, object] = {}
     for example in found:
         assert example.run(names) == example.printed
@@ -34,7 +34,7 @@ def test_the_examples_of_writing_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     found = examples("docs/writing.md")
-    assert len(found) == 8
+    assert len(found) == 9
     for _ in range(2):
         names: dict[str, object] = {}
         for example in found:

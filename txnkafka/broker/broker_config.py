@@ -125,7 +125,7 @@ class BrokerConfig:
 
     @classmethod
     def kinds(cls) -> dict[str, str]:
-        """Return the type of each setting, by Kafka's name; those of topics are in ``TOPIC_SYNONYMS``."""
+        """Return the type of each setting, by Kafka's name; topics' settings are in ``TOPIC_SYNONYMS``."""
         kinds = {setting.name.replace("_", "."): str(setting.type) for setting in fields(cls)}
         del kinds["topic.defaults"], kinds["given"]
         return kinds
@@ -144,7 +144,7 @@ class BrokerConfig:
 
     @classmethod
     def _parsed(cls, configs: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
-        """Return values by field, and those of topics."""
+        """Return the broker's values by field, and the topics' values."""
         kinds = cls.kinds()
         found: dict[str, Any] = {}
         for name, text in configs.items():

@@ -1,7 +1,7 @@
 """Ends transactions that their coordinator completed without all markers, as Apache Kafka does at a clean
 stop (``coordinator/decided.py``): writes the marker that the coordinator's log decides.
 
-Where the log may mean another transaction with another outcome, the transaction stays open, and the log of
+If the log may mean another transaction with another outcome, the transaction stays open, and the log of
 the broker reports it; see docs/transactions.md.
 """
 
@@ -60,7 +60,7 @@ def end_decided(
     done: Callable[[ErrorCode], None],
 ) -> int:
     """Append the markers of clear decisions; ``done`` is called when each is durable, or is refused. Returns
-    the number of these markers."""
+    the number of markers written."""
     count = 0
     for (partition, producer_id, _), (ended, is_clear) in decided.items():
         outcome = "committed" if ended.committed else "aborted"
@@ -94,7 +94,7 @@ def _owners(coordinator: TransactionCoordinator) -> dict[int, TransactionMetadat
 
 def _is_awaited(owner: TransactionMetadata, partition: TopicPartition, entry: ProducerStateEntry) -> bool:
     """Return True where the coordinator will end this transaction itself. An ongoing transaction with a newer
-    epoch is the one after it."""
+    epoch is the next one."""
     is_next = owner.state == ONGOING and entry.producer_epoch < owner.producer_epoch
     return not is_next and will_end(owner, partition, entry)
 

@@ -119,7 +119,7 @@ def _reason(broker: Broker, update: FeatureUpdate) -> str | None:
 
 
 def finalized_features(broker: Broker) -> dict[str, int]:
-    """The levels of the features that this broker serves, as clients are told. Level 0 is left out."""
+    """The levels of the features that this broker serves, as clients receive them. Level 0 is left out."""
     served = SERVED_FEATURES.keys() - {KRAFT_VERSION}
     levels = {name: level for name, level in broker.image.features.items() if name in served}
     return levels | ({KRAFT_VERSION: level} if (level := broker.metadata.kraft_version) else {})

@@ -282,7 +282,7 @@ def formatted_levels(records: Sequence[LogRecord]) -> dict[str, int]:
 
 
 def _bootstrap(formatted: Sequence[LogRecord]) -> list[LogRecord]:
-    """What the first start of a cluster writes: what was left for it, or the defaults."""
+    """Return the records of a cluster's first start: those left for it, or the defaults."""
     defaults = [
         metadata_records.feature_level(name, level)
         for name, level in metadata_records.BOOTSTRAP_FEATURES.items()

@@ -35,7 +35,7 @@ _RECORD_COST: Final = 2 << 10  # of one record, in bytes of a large one
 
 class MetadataReplay:
     """``image``, and ``voters``, the last control records of the quorum where they are in the log (KIP-853).
-    ``timestamp`` is that of the last record, ``size`` the bytes of the records behind the snapshot.
+    ``timestamp`` is the one of the last record, ``size`` the bytes of the records after the snapshot.
     ``formatted`` has the metadata records of ``0-0.checkpoint``, which ``kafka-storage format`` of Apache
     Kafka 4.4 leaves for the first start: they are no state, and the first start writes them to the log."""
 

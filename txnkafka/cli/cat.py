@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.record_text import Printing
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir
+    from txnkafka.logdir.directory import ReadMethod
     from txnkafka.model import TopicPartition
 
 __all__ = ["cat"]
@@ -76,7 +77,7 @@ def cat(
     logdir: tuple[str, ...],
     topic: Topics,
     partition: Partitions,
-    io: str,
+    io: ReadMethod,
     storage_options: StorageOptions,
     threads: int | None,
     follow: bool,

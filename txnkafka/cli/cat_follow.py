@@ -18,6 +18,7 @@ from txnkafka.cli.cat_partition import COULD_NOT, FINDINGS, Printer
 from txnkafka.cli.read_options import where
 from txnkafka.errors import CorruptRecordError, DecodeError, FileChangedError, KafkaError, LogDirError
 from txnkafka.logdir import CannotResumeError, PartitionView, resumable_plan
+from txnkafka.logdir.requested import located
 from txnkafka.shown import offset_range
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ class Follower:
         """Report what the log ends with, unless it is a batch that is just being written."""
         followed.unchanged += 1
         if followed.unchanged == PATIENCE:
-            for finding in view.tail_findings:
+            for finding in view.findings:
                 self._report(finding)
 
     def _state(self, view: PartitionView) -> Followed:
@@ -163,8 +164,8 @@ class Follower:
         if followed.next_offset is not None:
             start = self._where_to_go_on(view, followed.next_offset)
             request = replace(request, start_offset=start, start_time=None)
-        located = view.located(request)
-        return view, None if located is None else resumable_plan(view, located)
+        by_offsets = located(view, request)
+        return view, None if by_offsets is None else resumable_plan(view, by_offsets)
 
     def _where_to_go_on(self, view: PartitionView, next_offset: int) -> int:
         name, start, end = view.topic_partition, view.log_start_offset, view.log_end_offset

@@ -16,6 +16,7 @@ from txnkafka.cli.read_options import notes, where
 from txnkafka.cli.record_text import Printing, RecordText
 from txnkafka.errors import CorruptRecordError, DecodeError, FileChangedError, KafkaError
 from txnkafka.logdir import ReadRequest, ReadUnit
+from txnkafka.logdir.requested import located, read_units, unit_bytes, units_of
 from txnkafka.record.chunk import ChunkDecoder
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ class Printer:
         everything is printed."""
         text = self._text.of(view.topic_partition)
         failed, count = self._text.failed, 0
-        for columns in self._limited(view.selected(units, self.request, self._new_decoder)):
+        for columns in self._limited(read_units(view, units, self.request, self._new_decoder)):
             for piece in text(columns):
                 sys.stdout.buffer.write(piece)
             count += len(columns)
@@ -105,14 +106,14 @@ class Printer:
             self._messages.note(note)
 
     def _print(self, view: PartitionView) -> None:
-        for finding in view.tail_findings:
+        for finding in view.findings:
             self.report(finding)
         self.say_where_it_ends(view)
-        request = view.located(self.request)
+        request = located(view, self.request)
         if request is None:
             return
         found: list[Finding] = []
-        units = view.units(request, unit_bytes=view.unit_bytes, findings=found)
+        units = units_of(view, request, unit_bytes=unit_bytes(view), findings=found)
         for finding in self.shown(found):
             self.report(finding)
         for _ in self.print_units(view, units):

@@ -17,6 +17,7 @@ from txnkafka.env import thread_count
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
+    from txnkafka.logdir.directory import ReadMethod
 
 __all__ = ["export"]
 
@@ -97,7 +98,7 @@ def export(
     logdir: tuple[str, ...],
     topic: Topics,
     partition: Partitions,
-    io: str,
+    io: ReadMethod,
     storage_options: StorageOptions,
     output: str,
     engine: str,

@@ -29,7 +29,7 @@ FINDINGS = 1
     "--to",
     type=click.Choice(["kafka", "txnkafka"]),
     required=True,
-    help="Who starts on the directory next: Apache Kafka 4.3 or 4.4, or 'txnkafka serve'.",
+    help="The next owner of the directory: Apache Kafka 4.3 or 4.4, or 'txnkafka serve'.",
 )
 @click.option("--check", "is_check", is_flag=True, help="Change nothing, say what would be done.")
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.progress import Progress
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
+    from txnkafka.logdir.directory import ReadMethod
     from txnkafka.logdir.group_lag import GroupLag
     from txnkafka.logdir.lso import JudgedTransaction, LsoReport
     from txnkafka.logdir.partition import PartitionView
@@ -75,7 +76,7 @@ class Judges:
         logdir: tuple[str, ...],
         topic: Topics,
         partition: Partitions,
-        io: str,
+        io: ReadMethod,
         storage_options: StorageOptions,
         now: int | None,
         max_minutes: int,
@@ -130,7 +131,7 @@ class Judges:
         with closing(self.log_dir.partition(*topic_partition)) as view:
             report = self._report(view)
             strip = draw(view, report) if report.is_stuck or not only_stuck else None
-            self.status = max(self.status, self._messages.findings(view.tail_findings))
+            self.status = max(self.status, self._messages.findings(view.findings))
         return Judged(report, strip)
 
     def group_lags(self, patterns: tuple[str, ...]) -> list[GroupLag]:

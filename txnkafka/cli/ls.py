@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir, PartitionView, SegmentReader
+    from txnkafka.logdir.directory import ReadMethod
     from txnkafka.model import TopicPartition
 
 __all__ = ["ls"]
@@ -64,7 +65,7 @@ def ls(
     logdir: tuple[str, ...],
     topic: Topics,
     partition: Partitions,
-    io: str,
+    io: ReadMethod,
     storage_options: StorageOptions,
     with_segments: bool,
     output_format: str,
@@ -127,7 +128,7 @@ class Lister:
                 self.status = COULD_NOT
                 self._messages.error(f"{topic_partition}: {error}")
                 continue
-            self.status = max(self.status, self._messages.findings(view.tail_findings))
+            self.status = max(self.status, self._messages.findings(view.findings))
             yield from rows
 
 

@@ -52,11 +52,13 @@ def pop_request(options: dict[str, Any]) -> ReadRequest:
 def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
     """Yield a note for each limit at which reading ends that a user may not expect. There is none where
     nothing is read, as the start is not in the log, nor where the request ends before the limit."""
+    from txnkafka.logdir.requested import end_of
+
     start, name, log_end = request.start_offset, view.topic_partition, view.log_end_offset
     if start is not None and start >= 0 and not view.log_start_offset <= start <= log_end:
         return
     wanted = log_end if request.end_offset is None else min(request.end_offset, log_end)
-    end = min(view.end_offset(request.isolation_level, request.up_to), wanted)
+    end = min(end_of(view, request), wanted)
     high_watermark = view.high_watermark
     if request.up_to == "log-end" and high_watermark is not None and high_watermark < end:
         yield (

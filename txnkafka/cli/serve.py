@@ -91,7 +91,7 @@ def serve(
     trusted clients reach.
 
     The first lines on stdout, 'listening on HOST:PORT' for each listener, are printed when clients can
-    connect. SIGTERM, SIGINT and SIGHUP stop the broker: what was acknowledged is finished, and the directory
+    connect. SIGTERM, SIGINT and SIGHUP stop the broker: acknowledged requests are finished, and the directory
     is closed cleanly.
 
     Exit status: 0 stopped by a signal, 2 failure.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import Finding, LogDir
+    from txnkafka.logdir.directory import ReadMethod
     from txnkafka.logdir.stats import Stats
     from txnkafka.model import TopicPartition
 
@@ -85,7 +86,7 @@ def stats(
     logdir: tuple[str, ...],
     topic: Topics,
     partition: Partitions,
-    io: str,
+    io: ReadMethod,
     storage_options: StorageOptions,
     by: str,
     output_format: str,
@@ -125,7 +126,7 @@ def _count(counted: Stats, log_dir: LogDir, chosen: Iterable[TopicPartition], me
         try:
             view = log_dir.partition(*topic_partition)
             try:
-                tail = view.tail_findings
+                tail = view.findings
                 status = max(status, messages.findings(tail))
                 for finding in counted.add(view):
                     status = max(status, FINDINGS)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from txnkafka.cli.output import Messages
     from txnkafka.logdir import LogDir
+    from txnkafka.logdir.directory import ReadMethod
 
 __all__ = [
     "Partitions",
@@ -143,7 +144,7 @@ def target_options(function: Function) -> Function:
 
 def open_log_dir(
     paths: tuple[str, ...],
-    io: str,
+    io: ReadMethod,
     messages: Messages,
     storage_options: StorageOptions,
     threads: int | None = None,

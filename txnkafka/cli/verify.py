@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import Finding, PartitionView
+    from txnkafka.logdir.directory import ReadMethod
     from txnkafka.logdir.verify.report import VerifyReport
 
 __all__ = ["verify"]
@@ -44,7 +45,7 @@ def verify(
     logdir: tuple[str, ...],
     topic: Topics,
     partition: Partitions,
-    io: str,
+    io: ReadMethod,
     storage_options: StorageOptions,
     level: str,
     fail_fast: bool,
@@ -101,7 +102,7 @@ def _begin(progress: Progress, view: PartitionView) -> None:
 
 
 class _Printer:
-    """Writes findings as they come, except for ``json``. As text, what follows from a finding is indented
+    """Writes findings as they come, except for ``json``. As text, consequences of a finding are indented
     below it, and one fault of several derived files is a line with the names of the others."""
 
     def __init__(self, format: str) -> None:

@@ -21,7 +21,7 @@ __all__ = ["Decision", "Ended", "History", "OpenTransaction", "Seen", "decide", 
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction without a marker in a partition; ``producer_epoch`` is that of its last batch."""
+    """A transaction without a marker in a partition; ``producer_epoch`` is its last batch's."""
 
     partition: TopicPartition
     producer_id: int
@@ -29,8 +29,8 @@ class OpenTransaction(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What the partition's log shows of an open transaction: the timestamp of its first batch, the timestamp
-    of the producer's last marker before it (-1: none), and whether all its batches have one epoch."""
+    """An open transaction in the partition's log: the timestamp of its first batch, the timestamp of the
+    producer's last marker before it (-1: none), and whether all its batches have one epoch."""
 
     first_timestamp: int
     marker_timestamp: int
@@ -40,7 +40,7 @@ class Seen(NamedTuple):
 class Ended(NamedTuple):
     """A transaction that the coordinator completed. ``producer_epoch`` is the epoch of its data,
     ``marker_epoch`` that of its markers; ``partitions`` is None where only COMPLETE_* is left in the log.
-    A marker of it is not older than ``decided_ms``; its data is not newer than ``completed_ms``."""
+    Its marker is not older than ``decided_ms``; its data is not newer than ``completed_ms``."""
 
     transactional_id: str
     producer_id: int

@@ -52,7 +52,7 @@ OLD_CODES: Final[dict[str, tuple[OldCode, ...]]] = {
 
 def error_for(api: str, version: int, error: ErrorCode) -> ErrorCode:
     """The code to answer a request of this version with; ``api`` has Kafka's name. For Produce and
-    TxnOffsetCommit, ``error`` is what a coordinator told the broker that serves the request."""
+    TxnOffsetCommit, ``error`` is the answer of a coordinator to the broker that serves the request."""
     for row in OLD_CODES.get(api, ()):
         if row.error == error and version < row.understood_from:
             error = row.told_as

@@ -9,7 +9,7 @@ from txnkafka.errors import LogDirError
 
 __all__ = ["Process", "is_of_another_user", "this_process", "thread_count"]
 
-MOST_THREADS = 4  # by default; each takes memory for what it decodes ahead
+MOST_THREADS = 4  # by default; each takes memory for the records it decodes ahead
 
 
 class Process:

@@ -62,7 +62,7 @@ class Manifest:
         return any(each.name == IDENTITY and not each.is_directory for each in self.files.list(self.folder))
 
     def _is_as_good_as_empty(self) -> bool:
-        """Whether the output is new, or has only what an export leaves that is stopped at its beginning."""
+        """Return True if the output is new, or an export was stopped before it wrote anything else there."""
         if not self.files.exists(self.output):
             return True
         names = [entry.name for entry in self.files.list(self.output)]

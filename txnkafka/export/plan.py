@@ -20,6 +20,7 @@ from txnkafka.logdir.header_pass import segment_containing
 from txnkafka.logdir.plan import BatchIdentity, DamagedBatch, HiddenRange, ReadUnit
 from txnkafka.logdir.read import open_unit
 from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.requested import located, offsets_of, units_of
 from txnkafka.model import TopicPartition
 from txnkafka.shown import offset_range
 from txnkafka.storage.formats.checkpoint import EpochEntry, parse_leader_epoch_checkpoint
@@ -147,7 +148,7 @@ def plan_round(
                 continue
             if done is not None:
                 request = _continued(view, request, done, plan.findings)
-            by_offsets = view.located(request)
+            by_offsets = located(view, request)
             if by_offsets is not None:
                 _plan_partition(view, options, by_offsets, plan)
         except CorruptRecordError as error:
@@ -168,13 +169,13 @@ def _no_start(error: CorruptRecordError) -> Finding:
 def _plan_partition(
     view: PartitionView, options: ExportOptions, request: ReadRequest, plan: RoundPlan
 ) -> None:
-    start, end = view.offset_range(request)
+    start, end = offsets_of(view, request)
     end = max(start, end)
     is_complete = request.end_offset is not None and end >= request.end_offset
-    plan.findings.extend(view.tail_findings)
+    plan.findings.extend(view.findings)
     request = replace(request, start_offset=start, end_offset=end)
     part_bytes = max(1, options.file_bytes // PARTS_PER_FILE)
-    units = view.units(request, unit_bytes=part_bytes, findings=plan.findings)
+    units = units_of(view, request, unit_bytes=part_bytes, findings=plan.findings)
     known = ExportedEnd(end, view.topic_id, _leader_epoch(view, end - 1), is_complete)
     plan.ranges.append(PlannedRange(*view.topic_partition, start, known))
     for together in _files_of(units, options.file_bytes):

@@ -17,14 +17,9 @@ from txnkafka.handover.registry import METADATA_DIRECTORY
 from txnkafka.handover.report import error
 from txnkafka.storage.formats.checkpoint import parse_leader_epoch_checkpoint, parse_partition_metadata
 from txnkafka.storage.formats.layout import (
-    BOOTSTRAP_CHECKPOINT,
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
+    BROKER_FILES,
     LEADER_EPOCH_CHECKPOINT,
-    LOCK_FILE,
-    LOG_START_OFFSET_CHECKPOINT,
     PARTITION_METADATA,
-    RECOVERY_POINT_CHECKPOINT,
     is_metadata_snapshot,
     parse_partition_directory,
     parse_segment_file,
@@ -40,21 +35,13 @@ __all__ = ["check_kinds", "check_names"]
 _SEGMENTS: Final = re.compile(r".*\.(log|index|timeindex|txnindex|snapshot)(\.swap|\.cleaned)?", re.DOTALL)
 _SNAPSHOTS: Final = re.compile(r".*\.checkpoint(\.part|\.deleted)?", re.DOTALL)
 _METADATA_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
-_FILES: Final = {
-    BOOTSTRAP_CHECKPOINT,
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOCK_FILE,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-}
 
 
 def check_kinds(files: DataFiles, path: str) -> Iterator[Finding]:
     """Yield what has the name of a file of the data directory at ``path``, but is a directory or something
     else that can be neither read nor replaced. Raises OSError."""
     for entry in files.list(path):
-        if entry.name in _FILES and (entry.is_directory or entry.fault):
+        if entry.name in BROKER_FILES and (entry.is_directory or entry.fault):
             message = f"no broker starts with it: {entry.fault or 'a directory'}, where a file belongs"
             yield error("not-a-file", files.join(path, entry.name), message, "move it away")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
 
 from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system, thread_count
 from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
@@ -18,7 +18,7 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.names import topic_matches, what_there_is, without_internal
 from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.partition_source import PartitionSource
-from txnkafka.logdir.tables import Partitions, Tables
+from txnkafka.logdir.tables import Partitions, PartitionTables
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats import (
     CLEAN_SHUTDOWN_FILE,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from txnkafka.logdir.groups import GroupsView, PendingOffset
     from txnkafka.wire.records import OffsetAndMetadata, TransactionMetadata
 
-__all__ = ["LogDir", "TopicView"]
+__all__ = ["LogDir", "ReadMethod", "TopicView"]
 
 CHECKPOINTS = (
     CLEANER_OFFSET_CHECKPOINT,
@@ -53,7 +53,12 @@ CHECKPOINTS = (
     RECOVERY_POINT_CHECKPOINT,
 )
 MOST_NAMED, MOST_SEARCHED = 3, 100
+ReadMethod = Literal["auto", "mmap", "pread"]
 T = TypeVar("T")
+_BAD_CHECKPOINT = {
+    True: "run 'txnkafka repair': it writes the file again. Until then it is read as if it were missing",
+    False: "restore the file: the broker does not start with it. It is read as if it were missing",
+}
 
 
 class TopicView(NamedTuple):
@@ -64,7 +69,7 @@ class TopicView(NamedTuple):
     partitions: list[int]
 
 
-class LogDir(Tables):
+class LogDir(PartitionTables):
     """Read-only view of one or more log directories. As a table it has the records of all topics but Kafka's
     own.
 
@@ -79,12 +84,12 @@ class LogDir(Tables):
         self,
         path: AnyPath | Iterable[AnyPath],
         *,
-        io: str = "auto",
+        io: ReadMethod = "auto",
         threads: int | None = None,
         storage_options: Mapping[str, object] | None = None,
         file_system: FileSystem | None = None,
     ) -> None:
-        if io not in ("auto", "mmap", "pread"):
+        if io not in get_args(ReadMethod):
             raise ValueError(f"io must be auto, mmap or pread, not {io!r}")
         self.paths = list_of_paths(path)
         self.findings: list[Finding] = []
@@ -372,7 +377,7 @@ class _Directory:
         except (OSError, CorruptFileError) as error:
             reason = error.reason if isinstance(error, CorruptFileError) else str(error)
             text = f"not readable: {reason}"
-            self._owner._note("bad-checkpoint", "warning", full, text, "it is read as if it were missing")
+            self._owner._note("bad-checkpoint", "warning", full, text, _BAD_CHECKPOINT[path is None])
             return None
 
     @property

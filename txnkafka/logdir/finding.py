@@ -13,7 +13,7 @@ class Finding(NamedTuple):
     ``severity`` is ``error`` (records are lost, hidden or wrong, or a broker would make them so), ``warning``
     (a derived file or the tail is damaged; the records of the log are still read correctly) or ``note``.
     ``code`` is one of the names in docs/findings.md; ``cause`` is the code of the finding that this one
-    follows from, empty for a fault of its own.
+    follows from, empty for an independent fault.
     """
 
     file: str

@@ -24,16 +24,14 @@ AFTER_A_KILL: Final = (
 )
 _WAS_FLUSHED: Final = (
     "restore the end of the log from a replica or a backup: what is missing was flushed. 'txnkafka repair' "
-    "and 'txnkafka serve' refuse the partition; Apache Kafka cuts the tail off when it starts"
+    "and 'txnkafka serve' refuse the partition"
 )
-_AFTER_A_CLEAN_SHUTDOWN: Final = (
-    "run 'txnkafka repair' before the broker starts: it cuts the tail off, unless records that were durable "
-    "are missing, which it refuses"
-)
+_KAFKA_CUTS: Final = "; Apache Kafka cuts the tail off when it starts"
+_AFTER_A_CLEAN_SHUTDOWN: Final = "run 'txnkafka repair' before the broker starts: it cuts the tail off"
 
 
 NOT_CHECKED = (1 << 63) - 1
-_ROUND: Final = (1 << 20, 1_000_000)  # values of segment.bytes are multiples of these
+_ROUND: Final = (1 << 20, 1_000_000)  # sizes whose multiples are usual for segment.bytes
 
 
 class LogEnd(NamedTuple):
@@ -179,8 +177,8 @@ def _misplaced(segment: SegmentReader, position: int, end: int) -> Finding:
 
 
 def is_preallocated(stop: str, size: int, *, clean_shutdown: bool, was_flushed: bool) -> bool:
-    """Whether zeros up to the ``size`` of the last segment are those of ``log.preallocate``, which a copy of
-    a running broker has in each partition: a clean stop removes them (``FileRecords.trim``)."""
+    """Return True for zeros up to the ``size`` of the last segment that ``log.preallocate`` made. A copy of
+    a running broker has them in each partition: a clean stop removes them (``FileRecords.trim``)."""
     is_round = any(size % each == 0 for each in _ROUND)
     return stop == "zeros" and is_round and not clean_shutdown and not was_flushed
 
@@ -192,8 +190,9 @@ def tail_finding(
     ``was_flushed``: the broker had noted a recovery point above the offset where they begin."""
     text = f"the log ends here: {reason}"
     if not clean_shutdown:
-        remedy = _WAS_FLUSHED if was_flushed else AFTER_A_KILL
+        remedy = _WAS_FLUSHED + _KAFKA_CUTS if was_flushed else AFTER_A_KILL
         return Finding(path, position, "warning", _CODES[stop], text, remedy)
     consequence = "it does not start" if stop == "zeros" else "it appends behind it"
     text = f"{text}; after a clean shutdown the broker does not cut this off: {consequence}"
-    return Finding(path, position, "error", _CODES[stop], text, _AFTER_A_CLEAN_SHUTDOWN)
+    remedy = _WAS_FLUSHED if was_flushed else _AFTER_A_CLEAN_SHUTDOWN
+    return Finding(path, position, "error", _CODES[stop], text, remedy)

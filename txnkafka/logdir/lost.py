@@ -1,4 +1,4 @@
-"""Finds what is lost inside of a log: offsets whose segment or batch is gone, and transactions that
+"""Finds losses inside of a log: offsets whose segment or batch is gone, and transactions that
 lost their end markers with them.
 
 The pass goes over all batch headers of the log, so it costs as much as ``txnkafka show``.
@@ -27,7 +27,7 @@ class Lost(NamedTuple):
 
 
 def lost_in(view: PartitionView) -> Lost:
-    """Return what is lost between the log start and the log end. Raises what reading headers raises."""
+    """Return the losses between the log start and the log end. Raises the errors of reading headers."""
     segments, start, end = view.segments, view.log_start_offset, view.log_end_offset
     missing: list[tuple[int, int]] = []
     transactions = records = 0

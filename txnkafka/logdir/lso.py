@@ -85,7 +85,7 @@ class Waiting(NamedTuple):
 class LsoReport:
     """The report on one partition. ``open_transactions`` begins with the oldest one, which determines the
     last stable offset. ``lost`` is None where the log was not searched
-    for what is missing."""
+    for missing offsets."""
 
     topic: str
     partition: int
@@ -150,7 +150,7 @@ def lso_report(
     headers for missing offsets; otherwise those after the newest producer snapshot suffice."""
     circumstances = circumstances._replace(
         settled=view.source.clean_shutdown and view.source.repair is not False,
-        cut_short=any(finding.severity == "error" for finding in view.tail_findings),
+        cut_short=any(finding.severity == "error" for finding in view.findings),
     )
     open_transactions = _open_transactions(view, coordinator, circumstances)
     if open_transactions:

@@ -24,7 +24,7 @@ def topic_matches(topic: str, pattern: str) -> bool:
 
 
 def is_internal(topic: str) -> bool:
-    """Whether a topic is one of Kafka's own, as ``__consumer_offsets`` is."""
+    """Return True for Kafka's own topics, such as ``__consumer_offsets`` is."""
     return topic.startswith(INTERNAL)
 
 

@@ -15,32 +15,41 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.config import LogConfig
-from txnkafka.errors import CorruptRecordError, OffsetOutOfRangeError
-from txnkafka.logdir.count import count_unit
+from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir.decoded import Decode, decoded_records
 from txnkafka.logdir.display import Transactions, partition_html
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.header_point import HeaderPoint
-from txnkafka.logdir.located import located
 from txnkafka.logdir.log_end import LogEnd, end_of_log
-from txnkafka.logdir.noted_offsets import beyond_log_end, known_high_watermark
+from txnkafka.logdir.noted_offsets import beyond_log_end
 from txnkafka.logdir.partition_files import PartitionFiles, list_partition
 from txnkafka.logdir.partition_source import PartitionSource
-from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit, since
+from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
-from txnkafka.logdir.read import opened
-from txnkafka.logdir.read_ahead import NewDecoder, read_in_order, unit_bytes_of
-from txnkafka.logdir.read_request import ReadRequest, Selection, check_end_offset, request_of
+from txnkafka.logdir.read_request import (
+    DamageAction,
+    ReadRequest,
+    Selection,
+    check_end_offset,
+    request_of,
+    takes_selection,
+)
+from txnkafka.logdir.requested import end_of, read_requested, units_of
 from txnkafka.logdir.snapshot_files import SnapshotFiles
-from txnkafka.logdir.survey import survey, transactions_between
+from txnkafka.logdir.survey import transactions_between
 from txnkafka.logdir.tables import Tables
 from txnkafka.logdir.timestamps import OffsetAndTimestamp, offset_for_timestamp
 from txnkafka.logdir.undecided import Undecided, find_undecided
-from txnkafka.model import CompletedTxn, IsolationLevel, ProducerStateEntry, TopicPartition, check_integers
+from txnkafka.model import (
+    CompletedTxn,
+    IsolationLevel,
+    IsolationLevelName,
+    ProducerStateEntry,
+    TopicPartition,
+    check_integers,
+)
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
-from txnkafka.record.filter import RecordFilter, decoder_for
-from txnkafka.record.predicate import ANY, bind, bounds_of
 from txnkafka.record.predicate_columns import needs_headers
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
@@ -57,7 +66,7 @@ class PartitionView(Tables):
     def __init__(self, source: PartitionSource, checkpoint: PlanCheckpoint | None = None) -> None:
         """``checkpoint`` is where an earlier plan of the partition ended; this view continues from there."""
         self.source = source
-        self.checkpoint = checkpoint
+        self._checkpoint = checkpoint
         self.topic, self.partition = source.topic_partition
         self.topic_id = source.topic_id
 
@@ -90,17 +99,17 @@ class PartitionView(Tables):
         source = self.source
         for segment in self.files.segments:
             segment.mapped = source.mapped and not source.being_written
-        if self.checkpoint is not None:
-            self.checkpoint.check(self.files.segments, source.log_start_offset)
+        if self._checkpoint is not None:
+            self._checkpoint.check(self.files.segments, source.log_start_offset)
         found = end_of_log(
             self.files.segments,
             clean_shutdown=source.clean_shutdown,
             recovery_point=source.recovery_point,
             being_written=source.being_written,
-            known=None if self.checkpoint is None else self.checkpoint.known_end,
+            known=None if self._checkpoint is None else self._checkpoint.known_end,
         )
-        if self.checkpoint is not None:
-            self.checkpoint.check_end(max(found.log_end_offset, source.log_start_offset or 0))
+        if self._checkpoint is not None:
+            self._checkpoint.check_end(max(found.log_end_offset, source.log_start_offset or 0))
         return found
 
     @property
@@ -109,7 +118,7 @@ class PartitionView(Tables):
         return self._log_end.segments
 
     @property
-    def tail_findings(self) -> list[Finding]:
+    def findings(self) -> list[Finding]:
         """Findings about the bytes left out at the end of the log, and about a log that ends before what its
         broker noted."""
         found = self._log_end
@@ -138,7 +147,7 @@ class PartitionView(Tables):
         table = ProducerTable()
         offset = self._snapshots.load_newest(table)
         snapshot = None if offset is None else (offset, table.open_transactions())
-        seen = None if self.checkpoint is None else self.checkpoint.seen
+        seen = None if self._checkpoint is None else self._checkpoint.seen
         return find_undecided(self.segments, snapshot, self.log_start_offset, seen)
 
     @property
@@ -156,10 +165,6 @@ class PartitionView(Tables):
         """Transactions without an end marker, oldest first. One that only a snapshot knows has no
         records."""
         return self._undecided.open_transactions
-
-    def newest_snapshot(self) -> tuple[int, list[ProducerStateEntry]] | None:
-        """(offset, producers) of the newest producer snapshot that is sound and not beyond the log end."""
-        return self._snapshots.newest()
 
     @property
     def _snapshots(self) -> SnapshotFiles:
@@ -210,19 +215,7 @@ class PartitionView(Tables):
         found = self.iter_transactions(start_offset, end_offset)
         return Transactions(txn for txn in found if txn.outcome == "aborted")
 
-    def end_offset(
-        self, isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED, up_to: str = "log-end"
-    ) -> int:
-        """Return the offset where a reader of that isolation level stops. ``up_to="high-watermark"`` also
-        stops at the high watermark in the broker's checkpoint. Raises LogDirError if there is none."""
-        return self._end_of(ReadRequest.of(isolation_level, up_to=up_to))
-
-    def _end_of(self, request: ReadRequest) -> int:
-        end = self.log_end_offset
-        if request.up_to == "high-watermark" and end > self.log_start_offset:
-            end = max(self.log_start_offset, min(known_high_watermark(self.source), end))
-        return min(end, self.last_stable_offset) if request.read_committed else end
-
+    @takes_selection
     def plan(
         self,
         *,
@@ -236,83 +229,15 @@ class PartitionView(Tables):
         Damage that the survey finds is added to ``findings``. Raises OffsetOutOfRangeError for a start below
         the log start or beyond the log end.
         """
-        return self.units(request_of(**selection), unit_bytes=unit_bytes, findings=findings)
+        return units_of(self, request_of(**selection), unit_bytes=unit_bytes, findings=findings)
 
-    @property
-    def unit_bytes(self) -> int:
-        """The size of the units by which this process reads the partition."""
-        return unit_bytes_of(sum(segment.size for segment in self.segments), self.source.threads)
-
-    def units(
-        self,
-        request: ReadRequest,
-        *,
-        unit_bytes: int = UNIT_BYTES,
-        findings: list[Finding] | None = None,
-    ) -> list[ReadUnit]:
-        """Return the units of work that read the records of ``request``; otherwise like ``plan``. Units in
-        which no record can fulfil its predicate are left out."""
-        located = self.located(request)
-        start, end = (0, 0) if located is None else self.offset_range(located)
-        bounds = bounds_of(bind(request.where, self.topic_partition))
-        start, end = max(start, bounds.start_offset), min(end, bounds.end_offset)
-        if start >= end or bounds.empty:
-            return []
-        found = survey(self.segments, start, end, unit_bytes, with_txn_index=request.read_committed)
-        if findings is not None:
-            findings += found.findings + (found.held_back(end) if request.read_committed else [])
-        units = found.units(self.topic_partition, start, end, read_committed=request.read_committed)
-        return since(bounds.start_timestamp, units)
-
-    def plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
+    def _plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
         """Return the checkpoint where a later view continues; offsets below ``next_offset`` are planned."""
         seen, checked_from = self._undecided.seen(), self._log_end.checked_from
         start = self.log_start_offset
         return PlanCheckpoint(self.topic_partition, start, next_offset, planned, seen, checked_from)
 
-    def bounds(
-        self,
-        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
-        start_offset: int | None = None,
-        end_offset: int | None = None,
-        up_to: str = "log-end",
-    ) -> tuple[int, int]:
-        """Return where a reader of [start_offset, end_offset) begins and stops. Raises OffsetOutOfRangeError,
-        and TypeError for an offset that is no int."""
-        return self.offset_range(ReadRequest.of(isolation_level, start_offset, end_offset, up_to))
-
-    def located(self, request: ReadRequest) -> ReadRequest | None:
-        """``request`` with offsets instead of times; None when no record is at or after its start time. A
-        damaged batch that might contain that record raises CorruptRecordError; where damaged batches are left
-        out, its offset is taken. The end is the first record at or after the end time that can be read.
-        """
-        level = request.isolation_level
-        return located(
-            request,
-            self.log_start_offset,
-            lambda time, on_corrupt: self.offset_for_timestamp(time, level, on_corrupt=on_corrupt),
-        )
-
-    def offset_range(self, request: ReadRequest) -> tuple[int, int]:
-        """Return the offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a
-        start outside of the log."""
-        end = self._end_of(request)
-        if request.end_offset is not None:
-            end = min(request.end_offset, end)
-        if request.start_offset is not None and request.start_offset < 0:
-            return max(self.log_start_offset, end + request.start_offset), end
-        return self._valid_start(request.start_offset), end
-
-    def _valid_start(self, start_offset: int | None) -> int:
-        if start_offset is None:
-            return self.log_start_offset
-        if not self.log_start_offset <= start_offset <= self.log_end_offset:
-            raise OffsetOutOfRangeError(
-                f"offset {start_offset} of {self.topic_partition} is not in the log, "
-                f"which has {self.log_start_offset} to {self.log_end_offset}"
-            )
-        return start_offset
-
+    @takes_selection
     def read(self, *, headers: bool = False, **selection: Unpack[Selection]) -> Iterator[RecordColumns]:
         """Yield the selected records (see ReadRequest) as columns, a chunk at a time, without control
         records. ``headers`` adds the columns of record headers.
@@ -323,31 +248,9 @@ class PartitionView(Tables):
         """
         request = request_of(**selection)
         headers = headers or needs_headers(request.where)
-        return self.columns(request, partial(ChunkDecoder, headers=headers))
+        return read_requested(self, request, partial(ChunkDecoder, headers=headers))
 
-    def columns(self, request: ReadRequest, new_decoder: NewDecoder) -> Iterator[RecordColumns]:
-        """Yield the records of ``request``, decoded by decoders of one kind; otherwise like ``read``."""
-        yield from self.selected(self.units(request, unit_bytes=self.unit_bytes), request, new_decoder)
-
-    def selected(
-        self, units: list[ReadUnit], request: ReadRequest, new_decoder: NewDecoder
-    ) -> Iterator[RecordColumns]:
-        """Yield the records of ``units`` that fulfil the predicate of ``request``, as ``read`` does."""
-        select = RecordFilter(request.where, self.topic_partition)
-        threads, on_corrupt = self.source.threads, request.damage_handler
-        for chunk in read_in_order(self.segments, units, new_decoder, on_corrupt, threads=threads):
-            selected = select(chunk)
-            if len(selected):
-                yield selected
-
-    def record_count(self, request: ReadRequest) -> int:
-        """Return the number of records of ``request``; otherwise like ``count``."""
-        if request.where != ANY:
-            return sum(map(len, self.columns(request, partial(decoder_for, (), request.where))))
-        decoder, handler = ChunkDecoder(views=True), request.damage_handler
-        units = opened(self.segments, self.units(request))
-        return sum(count_unit(segment, unit, decoder, handler) for segment, unit in units)
-
+    @takes_selection
     def records(
         self,
         *,
@@ -363,7 +266,7 @@ class PartitionView(Tables):
         return decoded_records(records, self.topic_partition, decode_key, decode_value)
 
     def _records(self, request: ReadRequest) -> Iterator[Record]:
-        for columns in self.columns(request, partial(ChunkDecoder, headers=True)):
+        for columns in read_requested(self, request, partial(ChunkDecoder, headers=True)):
             yield from records_of(columns)
 
     def _views(self) -> Iterator[PartitionView]:
@@ -372,15 +275,15 @@ class PartitionView(Tables):
     def offset_for_timestamp(
         self,
         timestamp: int,
-        isolation_level: str | IsolationLevel = IsolationLevel.READ_COMMITTED,
+        isolation_level: IsolationLevelName | IsolationLevel = IsolationLevel.READ_COMMITTED,
         *,
-        on_corrupt: str | OnCorrupt = "stop",
+        on_corrupt: DamageAction | OnCorrupt = "stop",
     ) -> OffsetAndTimestamp | None:
         """Return the first record at or after ``timestamp`` (milliseconds) below the end for the isolation
         level; None when there is none. Raises CorruptRecordError where a damaged batch might contain it."""
         check_integers(timestamp=timestamp)
         request = ReadRequest.of(isolation_level, on_corrupt=on_corrupt)
-        limits, handler = (self.log_start_offset, self._end_of(request)), request.damage_handler
+        limits, handler = (self.log_start_offset, end_of(self, request)), request.damage_handler
         try:
             return offset_for_timestamp(self.segments, timestamp, *limits, on_corrupt=handler)
         except CorruptRecordError as error:

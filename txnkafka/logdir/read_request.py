@@ -6,10 +6,12 @@ It is checked once, when it is created, and does not depend on a log: ``Partitio
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Literal, TypedDict, TypeVar, Unpack, get_args
 
-from txnkafka.model import IsolationLevel, check_integers, check_milliseconds
+from txnkafka.model import IsolationLevel, IsolationLevelName, check_integers, check_milliseconds
 from txnkafka.record.predicate import ANY, And, Comparison, Or, Predicate
 from txnkafka.record.predicate_text import parse_predicate
 from txnkafka.shown import nearest
@@ -18,21 +20,32 @@ if TYPE_CHECKING:
     from txnkafka.errors import CorruptRecordError
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = ["ReadRequest", "Selection", "check_end_offset", "request_of"]
+__all__ = [
+    "DamageAction",
+    "End",
+    "ReadRequest",
+    "Selection",
+    "check_end_offset",
+    "request_of",
+    "takes_selection",
+]
 
-ENDS = ("log-end", "high-watermark")
+End = Literal["log-end", "high-watermark"]
+DamageAction = Literal["stop", "skip"]
+Method = TypeVar("Method", bound=Callable[..., object])
+_DEFAULT_TEXTS = {"isolation_level": "read_committed", "where": "true"}  # of the values that are objects
 
 
 class Selection(TypedDict, total=False):
-    """The keywords that select records; ReadRequest says what they mean."""
+    """The keywords that select records, with the words that ``help()`` shows; see ReadRequest."""
 
-    isolation_level: str | IsolationLevel
+    isolation_level: Literal["read_committed", "read_uncommitted"] | IsolationLevel
     start_offset: int | None
     end_offset: int | None
     start_time: int | None
     end_time: int | None
-    up_to: str
-    on_corrupt: str | OnCorrupt
+    up_to: Literal["log-end", "high-watermark"]
+    on_corrupt: Literal["stop", "skip"] | OnCorrupt
     where: str | Predicate
 
 
@@ -59,8 +72,8 @@ class ReadRequest:
     end_offset: int | None = None
     start_time: int | None = None
     end_time: int | None = None
-    up_to: str = "log-end"
-    on_corrupt: str | OnCorrupt = "stop"
+    up_to: End = "log-end"
+    on_corrupt: DamageAction | OnCorrupt = "stop"
     where: Predicate = ANY
 
     def __post_init__(self) -> None:
@@ -74,9 +87,9 @@ class ReadRequest:
         check_end_offset(self.end_offset)
         object.__setattr__(self, "isolation_level", IsolationLevel.of(self.isolation_level))
         object.__setattr__(self, "where", _predicate(self.where))
-        if self.up_to not in ENDS:
+        if self.up_to not in get_args(End):
             raise ValueError(f"up_to must be log-end or high-watermark, not {self.up_to!r}")
-        if not callable(self.on_corrupt) and self.on_corrupt not in ("stop", "skip"):
+        if not callable(self.on_corrupt) and self.on_corrupt not in get_args(DamageAction):
             raise ValueError(f"on_corrupt must be stop or skip, not {self.on_corrupt!r}")
         if None not in (self.start_offset, self.start_time):
             raise ValueError("start_offset and start_time exclude each other")
@@ -86,12 +99,12 @@ class ReadRequest:
     @classmethod
     def of(
         cls,
-        isolation_level: str | IsolationLevel,
+        isolation_level: IsolationLevelName | IsolationLevel,
         start_offset: int | None = None,
         end_offset: int | None = None,
-        up_to: str = "log-end",
+        up_to: End = "log-end",
         *,
-        on_corrupt: str | OnCorrupt = "stop",
+        on_corrupt: DamageAction | OnCorrupt = "stop",
     ) -> ReadRequest:
         """Build a request from the arguments of ``PartitionView``'s methods."""
         return cls(
@@ -122,6 +135,20 @@ def request_of(**selection: Unpack[Selection]) -> ReadRequest:
         if name not in names:
             raise TypeError(f"there is no keyword {name}: {nearest(name, names)}")
     return ReadRequest(**selection)  # type: ignore[arg-type]  # words are converted by __post_init__
+
+
+def takes_selection(method: Method) -> Method:
+    """Give a method with ``**selection: Unpack[Selection]`` a signature that has each of the keywords, for
+    ``help()`` and notebooks."""
+    shown = signature(method)
+    own = [each for each in shown.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+    defaults = {each.name: each.default for each in fields(ReadRequest)} | _DEFAULT_TEXTS
+    selecting = [
+        Parameter(name, Parameter.KEYWORD_ONLY, default=defaults[name], annotation=hint.__forward_arg__)
+        for name, hint in Selection.__annotations__.items()
+    ]
+    method.__signature__ = shown.replace(parameters=own + selecting)  # type: ignore[attr-defined]
+    return method
 
 
 def check_end_offset(end_offset: int | None) -> None:

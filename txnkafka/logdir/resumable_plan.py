@@ -11,6 +11,7 @@ from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.requested import located, offsets_of
 from txnkafka.logdir.survey import survey
 
 __all__ = ["ResumablePlan", "resumable_plan"]
@@ -43,16 +44,16 @@ def resumable_plan(
     CannotResumeError where the log is not the one that was planned, ValueError for a request with a start
     beside a checkpoint, and what ``view.units`` raises.
     """
-    request = view.located(ReadRequest() if request is None else request) or _nothing(view)
-    before = view.checkpoint
+    request = located(view, request or ReadRequest()) or _nothing(view)
+    before = view._checkpoint
     if before is not None and request.start_offset is not None:
         raise ValueError("a plan from a checkpoint begins there: the request must not have a start")
     if before is not None:
         request = replace(request, start_offset=before.next_offset)
-    start, end = view.offset_range(request)
+    start, end = offsets_of(view, request)
     planned = None if before is None else before.planned
     if start >= end:
-        checkpoint = view.plan_checkpoint(start, planned)
+        checkpoint = view._plan_checkpoint(start, planned)
         return ResumablePlan([], [], view.last_stable_offset, [], checkpoint)
     return _planned(view, request, (start, end), planned, unit_bytes)
 
@@ -74,7 +75,7 @@ def _planned(
         # transactions that begin before ``start`` are findings of the previous plan
         findings = findings + found.held_back(end, 0 if begin is None else start)
     units = found.units(view.topic_partition, start, end, read_committed=committed)
-    checkpoint = view.plan_checkpoint(end, mark.point)
+    checkpoint = view._plan_checkpoint(end, mark.point)
     return ResumablePlan(
         units, found.transactions[: mark.ended], view.last_stable_offset, findings, checkpoint
     )

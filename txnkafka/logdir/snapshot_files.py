@@ -7,13 +7,11 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.errors import CorruptFileError
-from txnkafka.storage.formats import parse_producer_snapshot
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT
 
 if TYPE_CHECKING:
     from txnkafka._core.producer_table import ProducerTable
     from txnkafka.env import FileSystem
-    from txnkafka.model import ProducerStateEntry
 
 __all__ = ["SnapshotFiles"]
 
@@ -27,13 +25,6 @@ class SnapshotFiles(NamedTuple):
     file_system: FileSystem
     paths: Mapping[int, str]
     offsets: range
-
-    def newest(self) -> tuple[int, list[ProducerStateEntry]] | None:
-        """Return (offset, producers) of the newest sound snapshot; None when there is none."""
-        for offset, content in self._contents():
-            with contextlib.suppress(CorruptFileError):
-                return offset, parse_producer_snapshot(content, offset)
-        return None
 
     def load_newest(self, table: ProducerTable) -> int | None:
         """Load the newest sound snapshot into ``table``; returns its offset, or None when there is none."""

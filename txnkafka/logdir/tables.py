@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Unpack
 
 from txnkafka.env.packages import import_package
 from txnkafka.logdir.display import partitions_html
-from txnkafka.logdir.read_request import ReadRequest, Selection, request_of
+from txnkafka.logdir.read_request import ReadRequest, Selection, request_of, takes_selection
+from txnkafka.logdir.requested import count_requested, read_requested
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 from txnkafka.record.filter import decoder_for
 
@@ -18,9 +19,12 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
+    from txnkafka.logdir.decoded import Decode
     from txnkafka.logdir.partition import PartitionView
+    from txnkafka.model import TopicPartition
+    from txnkafka.record.batch import Record
 
-__all__ = ["Partitions", "Tables"]
+__all__ = ["PartitionTables", "Partitions", "Tables"]
 
 
 class Tables(ABC):
@@ -31,12 +35,14 @@ class Tables(ABC):
     def _views(self) -> Iterator[PartitionView]:
         """Yield the partitions to read, one after the other."""
 
+    @takes_selection
     def count(self, **selection: Unpack[Selection]) -> int:
         """Return the number of the selected records, from batch headers: CRCs are not checked, and only
         batches that a bound cuts and sets of magic 0 and 1 are decoded. With ``where`` all are."""
         request = request_of(**selection)
-        return sum(view.record_count(request) for view in self._views())
+        return sum(count_requested(view, request) for view in self._views())
 
+    @takes_selection
     def arrow_batches(
         self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
     ) -> Iterator[pa.RecordBatch]:
@@ -47,9 +53,10 @@ class Tables(ABC):
     def _batches(self, schema: pa.Schema, request: ReadRequest) -> Iterator[pa.RecordBatch]:
         new_decoder = partial(decoder_for, schema.names, request.where)
         for view in self._views():
-            for chunk in view.columns(request, new_decoder):
+            for chunk in read_requested(view, request, new_decoder):
                 yield to_arrow(chunk, view.topic_partition, schema)
 
+    @takes_selection
     def to_arrow(self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]) -> pa.Table:
         """Return the records as an Arrow table, which is as large as the selected columns of the selected
         records; what is read besides is bounded."""
@@ -58,6 +65,7 @@ class Tables(ABC):
             self._batches(schema, request), schema
         )
 
+    @takes_selection
     def to_pandas(
         self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
     ) -> pd.DataFrame:
@@ -67,6 +75,7 @@ class Tables(ABC):
         frame: pd.DataFrame = self.to_arrow(columns, **selection).to_pandas()
         return frame
 
+    @takes_selection
     def to_polars(
         self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
     ) -> pl.DataFrame:
@@ -77,7 +86,31 @@ class Tables(ABC):
         return frame
 
 
-class Partitions(Tables):
+class PartitionTables(Tables):
+    """Reads the records of several partitions, also one by one."""
+
+    @takes_selection
+    def records(
+        self,
+        *,
+        decode_key: Decode | None = None,
+        decode_value: Decode | None = None,
+        **selection: Unpack[Selection],
+    ) -> Iterator[tuple[TopicPartition, Record]]:
+        """Yield (topic partition, record) of the selected records, partition by partition in offset order;
+        otherwise like ``PartitionView.records``."""
+        request_of(**selection)  # a wrong keyword is an error of this call, not of the first record
+        return self._located_records(decode_key, decode_value, selection)
+
+    def _located_records(
+        self, decode_key: Decode | None, decode_value: Decode | None, selection: Selection
+    ) -> Iterator[tuple[TopicPartition, Record]]:
+        for view in self._views():
+            for record in view.records(decode_key=decode_key, decode_value=decode_value, **selection):
+                yield view.topic_partition, record
+
+
+class Partitions(PartitionTables):
     """Some partitions of a directory, such as all of a topic."""
 
     def __init__(self, views: Sequence[PartitionView]) -> None:

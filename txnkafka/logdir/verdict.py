@@ -140,7 +140,7 @@ def _is_completed(
     coordinator: CoordinatorView,
     has_marker_since: Callable[[int], bool],
 ) -> bool:
-    """Return True where the open transaction may be the one that the coordinator completed last."""
+    """Return True where the open transaction may be the coordinator's last completed transaction."""
     if owner.state not in COMPLETE:
         return False
     ended = ended_by(None, coordinator.last_prepared(owner.transactional_id), owner)

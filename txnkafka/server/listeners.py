@@ -67,7 +67,7 @@ class Endpoint(NamedTuple):
 
 class Listener(NamedTuple):
     """``listen`` is where the server listens; port 0 is any free one. ``advertised`` is the address that
-    clients get, None for the one that is listened on: an empty host stands for the address that they have
+    clients get, None for the listening address: an empty host stands for the address that they have
     connected to, port 0 for the port that is listened on."""
 
     listen: Endpoint
@@ -81,8 +81,8 @@ class Listener(NamedTuple):
 
 
 def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, str]) -> list[Listener]:
-    """Return listeners on these hosts and ports, called PLAINTEXT, PLAINTEXT_2 and so on, instead of those of
-    ``listeners``; the other settings count. Raises ValueError like ``listeners_of``."""
+    """Return listeners on these hosts and ports, called PLAINTEXT, PLAINTEXT_2 and so on, instead of the ones
+    in ``listeners``; the other settings count. Raises ValueError like ``listeners_of``."""
     endpoints = [
         Endpoint(f"{DEFAULT_NAME}_{number}" if number > 1 else DEFAULT_NAME, *address)
         for number, address in enumerate(dict.fromkeys(addresses), start=1)
@@ -91,8 +91,8 @@ def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, st
 
 
 def listeners_of(settings: Mapping[str, str]) -> list[Listener]:
-    """Return the listeners of a broker's settings; those of the controller are left out, since no other
-    controller connects to one node. Raises ValueError for what Kafka would refuse, and for what is not
+    """Return the listeners in a broker's settings, without the controller's listeners, since no other
+    controller connects to one node. Raises ValueError for settings that Kafka would refuse, or that are not
     served."""
     endpoints = _parsed(LISTENERS, settings.get(LISTENERS, _DEFAULT_LISTENERS))
     controller = _controller_names(settings)
@@ -133,7 +133,7 @@ def _advertised(endpoints: Sequence[Endpoint], settings: Mapping[str, str]) -> l
 def _parsed(setting: str, text: str) -> list[Endpoint]:
     """Parse ``NAME://HOST:PORT,…``; names are in capitals, as in ``ListenerName.normalised``."""
     endpoints: list[Endpoint] = []
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in _parts(text):
         match = _ENDPOINT.fullmatch(part)
         if match is None or int(match[3]) > 65535:
             raise ValueError(f"{setting}: {part!r} is not NAME://HOST:PORT")
@@ -144,6 +144,11 @@ def _parsed(setting: str, text: str) -> list[Endpoint]:
     if not endpoints:
         raise ValueError(f"{setting} has no listener")
     return endpoints
+
+
+def _parts(text: str) -> list[str]:
+    """Return the parts of a list with commas, without empty ones."""
+    return [part for part in map(str.strip, text.split(",")) if part]
 
 
 def _check_ports(endpoints: Iterable[Endpoint]) -> None:
@@ -157,7 +162,7 @@ def _check_ports(endpoints: Iterable[Endpoint]) -> None:
 
 
 def _controller_names(settings: Mapping[str, str]) -> set[str]:
-    return {name.strip().upper() for name in settings.get(CONTROLLER_NAMES, "").split(",") if name.strip()}
+    return {name.upper() for name in _parts(settings.get(CONTROLLER_NAMES, ""))}
 
 
 def _protocols(settings: Mapping[str, str], controller: Iterable[str]) -> dict[str, str]:
@@ -165,7 +170,7 @@ def _protocols(settings: Mapping[str, str], controller: Iterable[str]) -> dict[s
     PLAINTEXT."""
     text = settings.get(PROTOCOLS, "").strip()
     found = {} if text else dict.fromkeys(controller, DEFAULT_NAME)
-    for part in filter(None, (part.strip() for part in (text or _DEFAULT_PROTOCOLS).split(","))):
+    for part in _parts(text or _DEFAULT_PROTOCOLS):
         name, colon, protocol = (each.strip().upper() for each in part.partition(":"))
         if not colon or not name or protocol not in _SECURITY_PROTOCOLS:
             raise ValueError(f"{PROTOCOLS}: {part!r} is not NAME:PROTOCOL ({', '.join(_SECURITY_PROTOCOLS)})")
@@ -186,7 +191,7 @@ def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
 
 
 def _check_inter_broker(listeners: Iterable[Listener], settings: Mapping[str, str]) -> None:
-    """Raise ValueError for a listener between brokers that Kafka would refuse: there is no other broker, but
+    """Raise ValueError for a listener between brokers that Kafka would refuse: no other broker exists, but
     the file would not do for Kafka either."""
     name = settings.get(INTER_BROKER_NAME, "").strip().upper()
     names = [each.listen.name for each in listeners]

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypedDict, Unpack
+from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
-from txnkafka.logdir.read_request import ReadRequest
-from txnkafka.model import IsolationLevel, TopicPartition, check_milliseconds
+from txnkafka.logdir.directory import ReadMethod
+from txnkafka.logdir.read_request import End, ReadRequest
+from txnkafka.model import IsolationLevel, IsolationLevelName, TopicPartition, check_milliseconds
 from txnkafka.record.predicate import Predicate
 from txnkafka.record.predicate_text import parse_predicate
 from txnkafka.shown import nearest
@@ -29,7 +30,7 @@ from txnkafka.spark.offsets import (
 __all__ = ["ReadKeywords", "ReadOptions", "leaving_damage_out", "read_options"]
 
 
-HIGH_WATERMARK = "high-watermark"
+HIGH_WATERMARK: Final = "high-watermark"
 ENDS = ("latest", HIGH_WATERMARK)
 
 
@@ -48,20 +49,20 @@ class ReadKeywords(TypedDict, total=False):
     topic: str | Iterable[str]
     topic_pattern: str
     assign: Mapping[str, Iterable[int]] | str
-    isolation_level: str | IsolationLevel
+    isolation_level: IsolationLevelName | IsolationLevel
     starting_offsets: Offsets
     ending_offsets: Offsets
     starting_timestamp: int
     ending_timestamp: int
     starting_offsets_by_timestamp: Offsets
     ending_offsets_by_timestamp: Offsets
-    starting_offsets_by_timestamp_strategy: str
+    starting_offsets_by_timestamp_strategy: Literal["error", "latest"]
     where: str
     fail_on_data_loss: bool
     min_partitions: int
     max_bytes_per_partition: int
     max_records_per_partition: int
-    io: str
+    io: ReadMethod
     storage_options: Mapping[str, Any]
 
 
@@ -86,7 +87,7 @@ class ReadOptions:
     min_partitions: int | None = None
     max_bytes_per_partition: int = 128 << 20
     max_records_per_partition: int | None = None
-    io: str = "auto"
+    io: ReadMethod = "auto"
     storage_options: Mapping[str, Any] | None = field(default=None, repr=False)  # may contain secrets
 
     def __post_init__(self) -> None:
@@ -105,7 +106,7 @@ class ReadOptions:
             raise ValueError(
                 f"maxRecordsPerPartition must be at least 1, not {self.max_records_per_partition}"
             )
-        if self.io not in ("auto", "mmap", "pread"):
+        if self.io not in get_args(ReadMethod):
             raise ValueError(f"io must be auto, mmap or pread, not {self.io!r}")
 
 
@@ -146,7 +147,7 @@ def leaving_damage_out(options: ReadOptions) -> ReadOptions:
     return replace(options, request=replace(options.request, on_corrupt="skip"))
 
 
-def _up_to(found: dict[str, Any]) -> str:
+def _up_to(found: dict[str, Any]) -> End:
     """Return ``up_to``; a timestamp takes precedence over offsets, also over the high watermark."""
     if found.get("ending_offsets") != HIGH_WATERMARK:
         return "log-end"

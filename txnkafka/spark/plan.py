@@ -19,6 +19,7 @@ from typing import NamedTuple
 from txnkafka.env import without_password
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.logdir import Finding, LogDir, PartitionSource, PartitionView, ReadUnit
+from txnkafka.logdir.requested import units_of
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.progress import shown
 from txnkafka.spark.selection import chosen_partitions, partition_request
@@ -75,8 +76,8 @@ class PartitionPlanner:
     def _plan(self, view: PartitionView) -> PartitionPlan:
         options = self.options
         request = partition_request(view, options)
-        findings = list(view.tail_findings)
-        units = view.units(request, unit_bytes=self._unit_bytes(view), findings=findings)
+        findings = list(view.findings)
+        units = units_of(view, request, unit_bytes=self._unit_bytes(view), findings=findings)
         if options.max_records_per_partition is not None:
             limit = options.max_records_per_partition
             units = list(chain.from_iterable(_by_records(unit, limit) for unit in units))

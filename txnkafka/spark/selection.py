@@ -14,6 +14,7 @@ from dataclasses import replace
 from txnkafka.errors import OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir, PartitionView, ReadRequest
 from txnkafka.logdir.names import what_there_is, without_internal
+from txnkafka.logdir.requested import located
 from txnkafka.model import TopicPartition
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.offsets import EARLIEST, LATEST
@@ -85,8 +86,8 @@ def partition_request(view: PartitionView, options: ReadOptions) -> ReadRequest:
 def _start(view: PartitionView, options: ReadOptions) -> int | None:
     timestamp = _timestamp_of(options.starting_timestamp, view)
     if timestamp is not None:
-        located = view.located(_by_time(options, start_time=timestamp))
-        return _without_match(view, timestamp, options) if located is None else located.start_offset
+        by_offsets = located(view, _by_time(options, start_time=timestamp))
+        return _without_match(view, timestamp, options) if by_offsets is None else by_offsets.start_offset
     if isinstance(options.starting_offsets, str):
         return None
     offset = options.starting_offsets[view.topic_partition]
@@ -116,8 +117,8 @@ def _timestamp_of(given: Timestamps, view: PartitionView) -> int | None:
 def _end(view: PartitionView, options: ReadOptions) -> int | None:
     timestamp = _timestamp_of(options.ending_timestamp, view)
     if timestamp is not None:
-        located = view.located(_by_time(options, end_time=timestamp))
-        return None if located is None else located.end_offset
+        by_offsets = located(view, _by_time(options, end_time=timestamp))
+        return None if by_offsets is None else by_offsets.end_offset
     if isinstance(options.ending_offsets, str):
         return None
     offset = options.ending_offsets[view.topic_partition]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 
 from pyspark.sql import DataFrame, SparkSession
 
+from txnkafka.logdir.requested import count_requested
 from txnkafka.record.predicate import ANY
 from txnkafka.spark.jobs import Path, batches, paths_of, planned_frame
 from txnkafka.spark.options import ReadKeywords, ReadOptions, read_options
@@ -67,7 +68,7 @@ def count_partitions(tasks: Iterable[Sources], options: ReadOptions) -> Iterator
 
     def counted(view: PartitionView) -> Iterator[int]:
         request = partition_request(view, options)
-        yield view.record_count(replace(request, on_corrupt=damage_handler(options) or "stop"))
+        yield count_requested(view, replace(request, on_corrupt=damage_handler(options) or "stop"))
 
     with damage_fails_the_job():
         for sources in tasks:

@@ -38,6 +38,7 @@ from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
+from txnkafka.storage.open_logs import OpenLogs
 from txnkafka.storage.ownership import take_directory
 from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
@@ -86,7 +87,7 @@ class DataDirectory:
         if not callable(config):
             raise TypeError("config must be a function: lambda topic: LogConfig(); or use DataDirectory.open")
         self.files, self.path = files, path
-        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.logs = OpenLogs()
         self.retired: dict[TopicPartition, PartitionLog] = {}
         self.topic_ids: dict[TopicPartition, str] = {}
         self.refused: dict[TopicPartition, KafkaError] = {}
@@ -113,7 +114,7 @@ class DataDirectory:
     @classmethod
     def open(cls, path: str, config: LogConfig | None = None) -> Self:
         """Open the directory at ``path`` on a local disk, or create it, at the time of the system's clock;
-        ``config`` is for the logs of all topics. Raises what the constructor raises."""
+        ``config`` is for the logs of all topics. Raises the errors of the constructor."""
         settings = config or LogConfig()
         return cls(LocalDataFiles(), path, lambda topic: settings, now_ms=SystemClock().now_ms())
 

@@ -67,8 +67,8 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
 
 
 def check_data_directory(files: FileSystem, path: str) -> None:
-    """Raise LogDirError for a file, and for a directory that is neither empty nor that of a broker; nothing
-    is written. What a broker leaves that crashes while it creates the directory counts as empty. Without
+    """Raise LogDirError for a file, and for a directory that is not empty and not a broker's; nothing
+    is written. A directory whose creation a crash of the broker interrupted counts as empty. Without
     ``meta.properties`` the directories named like partitions must be partitions, see ``foreign_names``.
     Raises OSError."""
     if not files.is_directory(path):

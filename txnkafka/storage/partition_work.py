@@ -50,8 +50,8 @@ def is_unfinished(files: DataFiles, path: str, name: str) -> bool:
 
 
 def remove_leftover(files: DataFiles, path: str) -> None:
-    """Remove what a deletion has left; a directory that cannot be removed is logged, and stays. Raises
-    OSError that concerns all partitions."""
+    """Remove the files that a deletion has left; a directory that cannot be removed is logged, and stays.
+    Raises OSError that concerns all partitions."""
     try:
         remove_tree(files, path)
     except OSError as error:

@@ -43,7 +43,7 @@ def test_a_file_that_cannot_be_read_is_the_storage_s_error() -> None:
 
 @pytest.mark.parametrize("durability", ["fsync", "page_cache"])
 def test_who_waits_for_a_log_that_has_failed_hears_of_it(durability: str) -> None:
-    """All that is in the log is durable, and the log may lack what the caller waits for."""
+    """All that is in the log is durable, and the log may lack the records that the caller waits for."""
     node = Node(durability=durability)
     node.create()
     log = node.broker.logs[T0]

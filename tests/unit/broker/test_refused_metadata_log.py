@@ -75,7 +75,7 @@ def test_missing_offsets_are_refused(gap: Callable[[MemoryFiles], None]) -> None
     ("name", "level"), [("metadata.version", 34), ("metadata.version", 6), ("share.version", 3), ("new", 1)]
 )
 def test_unknown_levels_are_refused_by_everybody(name: str, level: int, is_clean: bool) -> None:
-    """At such a level, records may mean what is unknown here. No owner writes anything."""
+    """At such a level, records may have an unknown meaning. No owner writes anything."""
     node = Node(MemoryFiles())
     node.create("t")
     node.broker.metadata.append([feature_level(name, level)], NOW)

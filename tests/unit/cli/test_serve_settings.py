@@ -1,4 +1,4 @@
-"""The settings of ``txnkafka serve``: a file in Kafka's format, options, and which of them count."""
+"""The settings of ``txnkafka serve``: a file in Kafka's format, options, and their precedence."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Kafka's TransactionCoordinator and ours with the same random requests: ``Twins`` compare what they answer.
+"""Kafka's TransactionCoordinator and ours with the same random requests: ``Twins`` compare their answers.
 
 Kafka's log and markers succeed at once (java/CoordinatorOfTransactions.java), ours are flushed after every
 request; a request that Kafka answers with CONCURRENT_TRANSACTIONS is sent again, as a client does. Producer
-ids are compared by who got them, because Kafka spends some that nobody gets.
+ids are compared by their clients, because Kafka spends some without a client.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from txnkafka.error_codes import ErrorCode as E
 
 
 def test_a_member_gets_a_partition_back_that_it_is_giving_up() -> None:
-    """The member it was for has left meanwhile; the group knows the giver as the owner still."""
+    """The member it was for has left; the group knows the giver as the owner still."""
     node = ConsumerNode({"t": 2})
     one = Consumer(node, "a").join()
     two = Consumer(node, "b").join()
@@ -22,7 +22,7 @@ def test_a_member_gets_a_partition_back_that_it_is_giving_up() -> None:
 
 
 def test_a_member_that_gives_up_a_partition_does_not_take_it_from_the_next_owner() -> None:
-    """As where the records of both members are loaded, and that of the giver comes last."""
+    """As where the records of both members are loaded, and the giver's comes last."""
     group, t = ConsumerGroup("g"), topic_id(1)
     giver = ConsumerMember("a", 2, 1, assigned={t: {0: 1}}, revoking={t: {1: 1}})
     for member in (giver, ConsumerMember("b", 3, 2, assigned={t: {1: 3}}), replace(giver, revoking={})):

@@ -1,4 +1,4 @@
-"""Exporters of buffers in reference cycles, which the garbage collector breaks in an order of its own."""
+"""Exporters of buffers in reference cycles, which the garbage collector breaks in any order."""
 
 from __future__ import annotations
 

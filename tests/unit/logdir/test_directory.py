@@ -221,7 +221,7 @@ def test_a_directory_that_a_broker_holds_is_read_and_not_mapped(tmp_path: Path) 
         broker.stdout.readline()
         view = LogDir(str(tmp_path)).partition("t", 0)
         assert (view.source.being_written, view.source.clean_shutdown) == (True, False)
-        assert (view.log_end_offset, view.tail_findings) == (2, [])
+        assert (view.log_end_offset, view.findings) == (2, [])
         assert not view.segments[0].mapped
         broker.communicate()
     assert not LogDir(str(tmp_path)).partition("t", 0).source.being_written

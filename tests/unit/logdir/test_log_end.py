@@ -20,7 +20,7 @@ def flipped(data: bytes) -> bytes:
 
 
 def codes(view: object) -> list[str]:
-    return [finding.code for finding in view.tail_findings]  # type: ignore[attr-defined]
+    return [finding.code for finding in view.findings]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("clean", [True, False])
@@ -37,7 +37,7 @@ def test_an_undamaged_log(tmp_path: Path, clean: bool) -> None:
 def test_a_tail_that_is_no_batch(tmp_path: Path, clean: bool, tail: bytes, code: str) -> None:
     view = partition(tmp_path, {**SEGMENTS, 4: [*SEGMENTS[4], tail]}, clean=clean)
     assert (view.log_end_offset, codes(view)) == (8, [code])
-    finding = view.tail_findings[0]
+    finding = view.findings[0]
     severity = "error" if clean else "warning"  # a broker that was stopped cleanly does not cut it off
     assert (finding.severity, finding.position) == (severity, len(SEGMENTS[4][0]) * 2)
     assert [record.offset for record in view.records()] == list(range(8))
@@ -46,7 +46,7 @@ def test_a_tail_that_is_no_batch(tmp_path: Path, clean: bool, tail: bytes, code:
 def test_a_wrong_crc_ends_an_unclean_log(tmp_path: Path) -> None:
     view = partition(tmp_path, {**SEGMENTS, 4: [batch(4), flipped(batch(6)), batch(8)]}, clean=False)
     assert (view.log_end_offset, codes(view)) == (6, ["corrupt-tail"])
-    assert view.tail_findings[0].severity == "error"
+    assert view.findings[0].severity == "error"
     assert [record.offset for record in view.records()] == list(range(6))
 
 
@@ -71,7 +71,7 @@ def test_from_the_recovery_point_on_all_segments_are_checked(tmp_path: Path) -> 
     (tmp_path / "recovery-point-offset-checkpoint").write_text("0\n1\nt 0 0\n")
     view = partition(tmp_path, {0: [batch(0), flipped(batch(2))], 4: SEGMENTS[4]}, clean=False)
     assert (view.log_end_offset, len(view.segments), codes(view)) == (2, 1, ["corrupt-tail"])
-    assert "left out" in view.tail_findings[0].message
+    assert "left out" in view.findings[0].message
 
 
 def test_below_the_recovery_point_damage_is_no_tail(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_batches_with_offsets_below_the_log_end_are_reported(
 ) -> None:
     """No offset that a reader can ask for leads to them, as if the file had another segment's name."""
     view = partition(tmp_path, segments, clean=clean)
-    (finding,) = view.tail_findings
+    (finding,) = view.findings
     assert view.log_end_offset == end_offset
     assert (finding.severity, finding.code, finding.position) == ("error", "misplaced-batch", position)
 
@@ -162,7 +162,7 @@ def test_recovery_goes_on_behind_a_batch_of_an_unknown_magic(tmp_path: Path) -> 
     log = [batch(0), bytes(unknown), batch(4), batch(6), flipped(batch(8)), batch(10)]
     view = partition(tmp_path, {0: log}, clean=False)
     assert (view.log_end_offset, codes(view)) == (8, ["corrupt-tail"])
-    assert view.tail_findings[0].position == 4 * len(batch(0))
+    assert view.findings[0].position == 4 * len(batch(0))
     assert [record.offset for record in view.records(on_corrupt="skip")] == [0, 1, 4, 5, 6, 7]
 
 
@@ -210,7 +210,7 @@ def test_a_damaged_last_offset_does_not_take_the_batches_behind_it(
 
 
 def of_parts(path: Path, *parts: bytes | int) -> Path:
-    """Write a segment of these bytes, and of as many zeros as a number says, without occupying the disk."""
+    """Write a segment of these bytes, and of a number of zeros, without occupying the disk."""
     path = path / "t-0" / f"{0:020}.log"
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
@@ -248,7 +248,7 @@ def test_what_is_said_of_zeros_is_true_of_the_file(
     """A reader sees 1 or 4 MiB at a time."""
     first = batch(0)
     log_dir = LogDir(of_parts(tmp_path, first, *parts), io=io)
-    (finding,) = log_dir.partition("t", 0).tail_findings
+    (finding,) = log_dir.partition("t", 0).findings
     assert (finding.code, finding.position) == (code, len(first))
     assert text in finding.message
     found = verify_partition(log_dir.partition("t", 0))
@@ -260,6 +260,6 @@ def test_what_is_said_of_zeros_is_true_of_the_file(
 def test_a_preallocated_segment_is_no_fault(tmp_path: Path, size: int) -> None:
     first = batch(0)
     log_dir = LogDir(of_parts(tmp_path, first, size - len(first)))
-    assert log_dir.partition("t", 0).tail_findings == []
+    assert log_dir.partition("t", 0).findings == []
     (finding,) = [each for each in verify_partition(log_dir.partition("t", 0)) if each.code.endswith("-tail")]
     assert (finding.severity, finding.code) == ("note", "zero-tail")

@@ -275,4 +275,4 @@ def test_a_log_that_changes_before_its_checkpoint_is_made(tmp_path: Path) -> Non
     view.close()
     compact_in_place(tmp_path)
     with pytest.raises(CannotResumeError, match="while it was planned"):
-        view.plan_checkpoint(9, None)
+        view._plan_checkpoint(9, None)

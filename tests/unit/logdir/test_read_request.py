@@ -13,6 +13,7 @@ from tests.models.builder import legacy_entry, legacy_wrapper
 from tests.unit.logdir.logs import batch, marker, partition
 from txnkafka.errors import CorruptRecordError
 from txnkafka.logdir import LogDir, PartitionView, ReadRequest
+from txnkafka.logdir.requested import count_requested, located, offsets_of, read_requested, units_of
 from txnkafka.model import IsolationLevel
 from txnkafka.record.chunk import ChunkDecoder
 
@@ -45,7 +46,7 @@ def test_a_wrong_request_is_refused(given: dict[str, Any], error: type[Exception
 def test_a_negative_end_is_refused_by_all_that_read(tmp_path: Path) -> None:
     """Nothing was read, without a word."""
     view: Any = partition(tmp_path, SEGMENTS)
-    for name in ("records", "read", "plan", "count", "to_arrow", "transactions", "bounds"):
+    for name in ("records", "read", "plan", "count", "to_arrow", "transactions"):
         with pytest.raises(ValueError, match="end_offset must be at least 0, not -1"):
             getattr(view, name)(end_offset=-1)
     assert [record.offset for record in view.records(start_offset=-1)] == [7]
@@ -66,10 +67,10 @@ def test_keywords_and_a_request_read_the_same(tmp_path: Path) -> None:
         for start, end in ((None, None), (1, 7), (4, 5), (8, 8)):
             request = ReadRequest(isolation_level=level, start_offset=start, end_offset=end)
             given: dict[str, Any] = {"isolation_level": level, "start_offset": start, "end_offset": end}
-            assert view.units(request) == view.plan(**given)
-            assert view.offset_range(request) == view.bounds(**given)
-            assert view.record_count(request) == view.count(**given)
-            read = [offset for columns in view.columns(request, ChunkDecoder) for offset in columns.offsets]
+            assert units_of(view, request) == view.plan(**given)
+            assert offsets_of(view, request) == (start or 0, 8 if end is None else end)
+            assert count_requested(view, request) == view.count(**given)
+            read = offsets(view, request)
             assert read == [record.offset for record in view.records(**given)]
             assert view.count(**given) == len(read)
 
@@ -78,11 +79,11 @@ def test_times_become_offsets(tmp_path: Path) -> None:
     view = partition(tmp_path, SEGMENTS)
     first = {record.offset: record.timestamp for record in view.records()}
     request = ReadRequest(start_time=first[1], end_time=first[7])
-    assert view.located(request) == ReadRequest(start_offset=1, end_offset=7)
-    assert view.units(request) == view.plan(start_offset=1, end_offset=7)
+    assert located(view, request) == ReadRequest(start_offset=1, end_offset=7)
+    assert units_of(view, request) == view.plan(start_offset=1, end_offset=7)
     late = ReadRequest(start_time=1 << 50)
-    assert (view.located(late), view.units(late)) == (None, [])
-    assert view.located(ReadRequest(end_time=1 << 50)) == ReadRequest()
+    assert (located(view, late), units_of(view, late)) == (None, [])
+    assert located(view, ReadRequest(end_time=1 << 50)) == ReadRequest()
 
 
 def damaged_log(root: Path) -> PartitionView:
@@ -94,17 +95,17 @@ def damaged_log(root: Path) -> PartitionView:
 
 
 def offsets(view: PartitionView, request: ReadRequest) -> list[int]:
-    return [offset for columns in view.columns(request, ChunkDecoder) for offset in columns.offsets]
+    return [offset for columns in read_requested(view, request, ChunkDecoder) for offset in columns.offsets]
 
 
 def test_damage_in_the_search_for_a_start(tmp_path: Path) -> None:
     view = damaged_log(tmp_path)
     request = ReadRequest(start_time=TIME_OF_4)
     with pytest.raises(CorruptRecordError):
-        view.located(request)
+        located(view, request)
     met: list[CorruptRecordError] = []
     skipping = replace(request, on_corrupt=met.append)
-    assert view.located(skipping) == ReadRequest(start_offset=2, on_corrupt=met.append)
+    assert located(view, skipping) == ReadRequest(start_offset=2, on_corrupt=met.append)
     assert offsets(view, skipping) == [4, 5, 6, 7]
     assert [error.offset for error in met] == [2]  # once, by the reading
 

@@ -60,7 +60,7 @@ def tail(root: Path, content: bytes, *, clean: bool, recovery_point: int = 0) ->
     log.write_bytes(log.read_bytes() + content)
     log_dir = LogDir(root)
     (view,) = log_dir.partitions()
-    each_found = verify(log_dir).findings, view.tail_findings
+    each_found = verify(log_dir).findings, view.findings
     return [next(each for each in found if each.code.endswith("-tail")) for found in each_found]
 
 

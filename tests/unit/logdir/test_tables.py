@@ -13,6 +13,8 @@ import pytest
 from tests.unit.logdir.logs import batch, marker, write_log
 from txnkafka import LogDir
 from txnkafka.errors import MissingPackageError, OffsetOutOfRangeError, UnknownTopicOrPartitionError
+from txnkafka.logdir import ReadRequest
+from txnkafka.logdir.requested import offsets_of
 
 ABORTED = batch(3, 2, transactional=True, producer_id=1, producer_epoch=0)
 ORDERS = {0: [batch(0, 3), ABORTED, marker(5, "abort", 1)], 6: [batch(6, 2), batch(8, 40)]}
@@ -90,9 +92,9 @@ def test_the_last_offsets(log_dir: LogDir) -> None:
     assert [record.offset for record in orders.records(start_offset=-3)] == [45, 46, 47]
     assert [record.offset for record in orders.records(start_offset=-4, end_offset=6)] == [2]
     assert orders.count(start_offset=-1000) == 45
-    assert orders.bounds(start_offset=-2) == (46, 48)
+    assert offsets_of(orders, ReadRequest(start_offset=-2)) == (46, 48)
     with pytest.raises(OffsetOutOfRangeError):
-        orders.bounds(start_offset=49)
+        orders.plan(start_offset=49)
 
 
 @pytest.mark.parametrize(

@@ -318,7 +318,7 @@ def test_the_end_of_a_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
     cut = before(log_end.first_bad, 2, lambda: os.truncate(log.path, end))
     monkeypatch.setattr(log_end, "first_bad", cut)
     assert view.log_end_offset == 20 * COUNT
-    (finding,) = view.tail_findings
+    (finding,) = view.findings
     assert (finding.code, finding.position) == ("torn-tail", end)
     assert "the file became shorter while it was read" in finding.message
 

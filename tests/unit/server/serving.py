@@ -40,7 +40,7 @@ def free_ports(count: int) -> list[int]:
 
 
 class Serving:
-    """A broker on a data directory, ready for clients at ``address``, that of its first listener."""
+    """A broker on a data directory, ready for clients at ``address``, the address of its first listener."""
 
     def __init__(
         self,

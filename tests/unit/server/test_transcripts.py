@@ -1,4 +1,4 @@
-"""The broker answers what Apache Kafka has answered; transcripts/README.md says how they were made."""
+"""The broker answers what Apache Kafka has answered; transcripts/README.md describes their recording."""
 
 from __future__ import annotations
 

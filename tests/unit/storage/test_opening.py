@@ -18,6 +18,7 @@ def test_open_needs_a_path_only(tmp_path: Path) -> None:
         log = data.create(TopicPartition("orders", 0), random_uuid(), now_ms=1)
         log.append(build_batch([(b"key", b"value", 1)]), now_ms=1)
         assert log.config.segment_bytes == 1000
+        assert repr(log) == "PartitionLog('orders-0', 0 to 1)"
         assert repr(data) == f"DataDirectory('{tmp_path}/data', 1 logs)"
     assert repr(data) == f"DataDirectory('{tmp_path}/data', 1 logs, closed)"
     with DataDirectory.open(str(tmp_path / "data")) as data:
@@ -31,6 +32,11 @@ WRONG: list[tuple[type[Exception], str, Callable[[DataDirectory], object]]] = [
         lambda data: data.create("orders-0", random_uuid(), now_ms=1),  # type: ignore[arg-type]
     ),
     (ValueError, "22 characters, as random_uuid", lambda data: data.create(ORDERS, "x", now_ms=1)),
+    (
+        KeyError, r"a key is TopicPartition\(\"orders\", 0\); logs here: none",
+        lambda data: data.logs["orders-0"],  # type: ignore[index]
+    ),
+    (KeyError, "logs here: none", lambda data: data.logs[ORDERS]),
     (ValueError, "at least one record", lambda data: build_batch([])),
     (LogDirError, "/proc/x cannot be created", lambda data: DataDirectory.open("/proc/x")),
     (

@@ -104,9 +104,12 @@ REMEDIES: Final[dict[tuple[str, str], str]] = {
 }
 
 
-# remedies of what follows from another finding: nothing correct is deleted
+# remedies of consequences: nothing correct is deleted
 _FOLLOWS: Final = "nothing to do with this file: the log is not known there, see '{cause}'"
 CONSEQUENCES: Final[dict[str, str]] = {
+    "bad-index": _FOLLOWS,
+    "bad-timeindex": _FOLLOWS,
+    "snapshot-beyond-log-end": _FOLLOWS,
     "snapshot-contradicts-log": _FOLLOWS,
     "snapshot-lacks-producer": _FOLLOWS,
     "undecided-transaction": "it is decided when the log is restored, see '{cause}'",
@@ -118,7 +121,7 @@ class Stopped(Exception):  # noqa: N818  the end that was asked for, not an erro
 
 
 class Findings:
-    """The findings so far. ``on_finding`` is called with each of them by ``settle``, in its order."""
+    """The findings so far. ``on_finding`` is called by ``settle`` with each finding, in its order."""
 
     def __init__(
         self, *, fail_fast: bool = False, on_finding: Callable[[Finding], None] | None = None
@@ -127,7 +130,7 @@ class Findings:
         self._fail_fast = fail_fast
         self._on_finding = on_finding
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._settled = 0  # so many of them are in their order
+        self._settled = 0  # the number of findings that are in their order
 
     def add(
         self,
@@ -140,7 +143,7 @@ class Findings:
         cause: str = "",
     ) -> None:
         """Add a finding; ``severity`` overrides the usual one of the code. A finding that follows from
-        another one has the code of that as ``cause``, and possibly a remedy of its own."""
+        another one has that finding's code as ``cause``, and possibly another remedy."""
         usual, remedy = CODES[code]
         severity = severity or usual
         remedy = REMEDIES.get((code, severity), remedy)
@@ -162,8 +165,8 @@ class Findings:
             raise Stopped
 
     def settle(self) -> None:
-        """Order the findings since the last call, those of one partition: each code where it was found
-        first, and below it what follows from it."""
+        """Order the findings of one partition, which came since the last call: each code where it was found
+        first, and its consequences below it."""
         ordered = _causes_first(self.found[self._settled :])
         self.found[self._settled :] = ordered
         self._settled = len(self.found)

@@ -86,13 +86,13 @@ class OffsetIndexCheck:
                 text = f"no batch at position {position} ends with offset {offset}"
                 self._problems.append(IndexProblem(number, text))
 
-    def end(self, log_size: int, end_offset: int | None) -> None:
+    def end(self, log_size: int, end_offset: int | None, *, cause: str) -> None:
         """Check the order of the entries and their range in a log of ``log_size`` bytes, and report the
-        problems as one finding."""
+        problems as one finding; ``cause`` is the code of the log's own damage."""
         self._problems += self._index.problems(log_size, end_offset=end_offset)
         if self._problems:
             text, entry = _summary(self._problems)
-            self._findings.add("bad-index", self._path, text, position=entry * OFFSET_ENTRY.size)
+            self._findings.add("bad-index", self._path, text, position=entry * OFFSET_ENTRY.size, cause=cause)
 
 
 def _ends_append(index: BatchIndex, offset: int, last_offset: int) -> bool:
@@ -149,7 +149,7 @@ class TimeIndexCheck:
         found = max((timestamp for timestamp, count in counts if count), default=-1)
         self._of_records = max(self._of_records, found)
 
-    def end(self, end_offset: int | None, *, is_believed: bool) -> None:
+    def end(self, end_offset: int | None, *, is_believed: bool, cause: str) -> None:
         """Check the order of the entries and their range in a segment that ends before ``end_offset``, and
         report the problems as one finding. A broker that believes an empty file takes the time of the last
         change of the segment for that of its newest record, so that lookups by time miss records."""
@@ -159,7 +159,8 @@ class TimeIndexCheck:
             self._problems.append(IndexProblem(0, text))
         if self._problems:
             text, entry = _summary(self._problems)
-            self._findings.add("bad-timeindex", self._path, text, position=entry * TIME_ENTRY.size)
+            position = entry * TIME_ENTRY.size
+            self._findings.add("bad-timeindex", self._path, text, position=position, cause=cause)
 
 
 def _summary(problems: list[IndexProblem]) -> tuple[str, int]:

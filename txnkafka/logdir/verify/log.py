@@ -24,7 +24,7 @@ from txnkafka.logdir.verify.epochs import LeaderEpochCheck
 from txnkafka.logdir.verify.findings import Findings
 from txnkafka.logdir.verify.indexes import OffsetIndexCheck, TimeIndexCheck, read_beside
 from txnkafka.logdir.verify.order import OffsetOrder
-from txnkafka.logdir.verify.producers import ProducerCheck
+from txnkafka.logdir.verify.producers import ProducerCheck, damage_code
 from txnkafka.logdir.verify.records import RecordCheck
 from txnkafka.record.batch_header import MAGIC, UNKNOWN_MAGIC
 from txnkafka.storage.formats import EpochEntry, OffsetIndex
@@ -80,6 +80,7 @@ class LogCheck:
         self._records = RecordCheck(findings, decode_all=level == "records")
         self._cleaning = Cleaning(self.segments)
         self._cut_found = False
+        self._damage = ""  # the first damage of the current segment, as the code of its finding
         self._wrong_crcs: list[int] = []  # of the current window
         self.has_leader_epochs = False
 
@@ -109,7 +110,7 @@ class LogCheck:
             finally:
                 segment.close()
         if self.is_complete:
-            self.producers.end(being_written=self.source.being_written)
+            self.producers.end(being_written=self.source.being_written, cause=self._damage)
         self.has_leader_epochs = epoch_check.seen
 
     def _next_base(self, i: int) -> int:
@@ -132,12 +133,13 @@ class LogCheck:
         self.producers.begin_segment(segment, missing_before=missing)
         offset_index = OffsetIndexCheck(segment, self._findings)
         time_index = TimeIndexCheck(segment, self._findings)
-        damaged = False
+        damaged, self._damage = False, ""
         end_position = 0
         for position, data, index in self._windows(i, segment):
             corrupt = self._corrupt(i, segment, position, data, index)
             excluded = self.order.window(index, corrupt)
-            damaged = damaged or bool(excluded)
+            if excluded:
+                damaged, self._damage = True, self._damage or damage_code(index, excluded[0])
             epochs.window(segment.path, index, excluded)
             offset_index.window(index)
             if not excluded:
@@ -148,9 +150,10 @@ class LogCheck:
             end_position = index.end_position
             self._progress(segment.path, len(data))
         unsure = self.source.being_written or (self.damaged_end and self.recovered(i))
-        offset_index.end(segment.size if unsure else end_position, None if unsure else self.end_offset)
+        end_offset, cause = None if unsure else self.end_offset, self._damage
+        offset_index.end(segment.size if unsure else end_position, end_offset, cause=cause)
         is_believed = not (self.source.being_written or self.recovered(i))
-        time_index.end(None if unsure else self.end_offset, is_believed=is_believed)
+        time_index.end(end_offset, is_believed=is_believed, cause=cause)
         if self.end_offset - 1 - segment.base_offset > LARGEST_RELATIVE_OFFSET:
             text = f"offset {self.end_offset - 1} is more than 2^31 above the segment's base offset"
             self._findings.add("offset-overflow", segment.path, text)
@@ -196,6 +199,7 @@ class LogCheck:
         is_end = behind is None and i + 1 == len(self.segments)
         self.producers.damage("" if is_end else "damaged-segment")
         if not is_end:
+            self._damage = self._damage or "damaged-segment"
             follows = "no further batch was found" if behind is None else f"batches go on at {behind}"
             self._findings.add(
                 "damaged-segment", segment.path,
@@ -214,9 +218,10 @@ class LogCheck:
             text = f"the log ends here: {damage.reason}, as log.preallocate leaves them"
             self._findings.add("zero-tail", segment.path, text, position=damage.position, severity="note")
             return
-        self._findings.take(
-            tail_finding(segment.path, damage.position, damage.stop, damage.reason, **stopped)
-        )
+        found = tail_finding(segment.path, damage.position, damage.stop, damage.reason, **stopped)
+        if stopped["was_flushed"]:
+            self._damage = self._damage or found.code  # derived files that reach further are right
+        self._findings.take(found)
 
     def _corrupt(
         self, i: int, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex

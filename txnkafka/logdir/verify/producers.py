@@ -27,7 +27,7 @@ from txnkafka.storage.formats import AbortedTxn, TxnIndexProblem, iter_producer_
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["ProducerCheck"]
+__all__ = ["ProducerCheck", "damage_code"]
 
 
 class _SegmentTransactions(NamedTuple):
@@ -84,8 +84,8 @@ class ProducerCheck:
         self._ended = _SegmentTransactions({}, {}, set())
 
     def damage(self, code: str) -> None:
-        """Note that the next bytes are no batches: markers may be lost there. ``code`` is the finding that
-        says so, empty where the log ends."""
+        """Note that the next bytes are no batches: markers may be lost there. ``code`` is the code of
+        that finding, empty where the log ends."""
         self._scan.hole()
         self._cause = self._cause or code
 
@@ -94,6 +94,8 @@ class ProducerCheck:
         if not len(index):
             return
         self._active = self._active or max(index.producer_id) >= 0
+        if any(not index.crc_wrong[i] for i in excluded):  # its place among the offsets is not known
+            self._cause = self._cause or "misplaced-batch"
         start = 0
         last_offset = max(index.last_offset) if excluded else index.last_offset[len(index) - 1]
         while self._waiting and self._waiting[0] <= last_offset:
@@ -106,13 +108,14 @@ class ProducerCheck:
             self._transactions(index, excluded)
 
     def _replay(self, index: BatchIndex, excluded: list[int], start: int, stop: int) -> None:
+        left_out = next((i for i in excluded if start <= i < stop), None)
+        if left_out is not None:
+            self._cause = self._cause or damage_code(index, left_out)
         if not self._active or start == stop:
             return
         anomalies: list[tuple[str, int, str]] = []
         for i in (*excluded, stop):
             self._producers.replay_checked(index, start, min(i, stop), self._completed, anomalies)
-            if i < stop:
-                self._cause = self._cause or ("corrupt-batch" if index.crc_wrong[i] else "misplaced-batch")
             start = max(start, i + 1)
         for name, number, text in anomalies:
             self._anomaly(name, index[number], text)
@@ -234,14 +237,15 @@ class ProducerCheck:
                 position=position,
             )  # fmt: skip
 
-    def end(self, *, being_written: bool) -> None:
-        """Check the snapshots at the end of the log and beyond it."""
+    def end(self, *, being_written: bool, cause: str) -> None:
+        """Check the snapshots at the end of the log and beyond it; ``cause`` is the code of the damage in
+        the last segment."""
         for offset in self._waiting:
             if offset <= self._order.next_offset:
                 self._compare_snapshot(offset)
             elif not being_written:
                 text = f"the log ends at offset {self._order.next_offset}"
-                self._findings.add("snapshot-beyond-log-end", self._paths[offset], text)
+                self._findings.add("snapshot-beyond-log-end", self._paths[offset], text, cause=cause)
 
     def _compare_snapshot(self, offset: int) -> None:
         path = self._paths[offset]
@@ -268,6 +272,11 @@ class ProducerCheck:
         except OSError as error:
             self._findings.add("unreadable-file", path, f"cannot be read: {error.strerror or error}")
         return None
+
+
+def damage_code(index: BatchIndex, number: int) -> str:
+    """Return the code of the finding about a batch that is left out."""
+    return "corrupt-batch" if index.crc_wrong[number] else "misplaced-batch"
 
 
 def _aborted(transaction: TransactionRange) -> str:

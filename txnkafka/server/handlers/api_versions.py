@@ -1,7 +1,7 @@
 """ApiVersions: which APIs are served in which versions, and the features.
 
-Versions 0 to 5. Version 3 tells features; it leaves out supported features whose lowest level is 0, which its
-clients refuse (KAFKA-17011), 4 tells all. In version 5 the client may name the cluster and the node
+Versions 0 to 5. Version 3 has features; it leaves out supported features whose lowest level is 0, which its
+clients refuse (KAFKA-17011), 4 has all. In version 5 the client may name the cluster and the node
 that it means to reach; another node answers REBOOTSTRAP_REQUIRED (KIP-1242). Any later version is answered in
 version 0 with UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again
 (KIP-511).

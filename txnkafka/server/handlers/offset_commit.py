@@ -8,9 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.groups import Identity, OffsetToCommit
-from txnkafka.error_codes import ErrorCode
-from txnkafka.model import TopicPartition
+from txnkafka.server.committed_topics import answered_topics, identity_of, names_of, offsets_to_commit
 from txnkafka.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -20,8 +18,9 @@ from txnkafka.wire.messages.offset_commit import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.model import TopicPartition
     from txnkafka.server.context import Context, Reply
-    from txnkafka.wire.messages.offset_commit import OffsetCommitRequestTopic
 
 __all__ = ["handle"]
 
@@ -32,55 +31,17 @@ def handle(
     broker: Broker, request: OffsetCommitRequest, version: int, context: Context, reply: Reply
 ) -> None:
     """Answer when they are durable."""
-    by_id, image = version >= 10, broker.image
-    names = [image.topic_names.get(topic.topic_id) if by_id else topic.name for topic in request.topics]
+    names = names_of(broker, request.topics, by_id=version >= 10)
     retention_ms = request.retention_time_ms
     expire_timestamp = -1 if retention_ms < 0 else min(context.now_ms + retention_ms, _LAST_MS)
-    wanted = {}
-    for name, topic in zip(names, request.topics, strict=True):
-        for each in topic.partitions:
-            if name is not None and broker.serves(TopicPartition(name, each.partition_index)):
-                wanted[TopicPartition(name, each.partition_index)] = OffsetToCommit(
-                    each.committed_offset,
-                    each.committed_leader_epoch,
-                    each.committed_metadata or "",
-                    expire_timestamp,
-                    image.topics[name].topic_id,
-                )
+    wanted = offsets_to_commit(broker, names, request.topics, expire_timestamp=expire_timestamp)
 
     def answer(errors: dict[TopicPartition, ErrorCode]) -> None:
-        reply(
-            OffsetCommitResponse(
-                topics=tuple(
-                    _topic(name, topic, errors) for name, topic in zip(names, request.topics, strict=True)
-                )
-            )
-        )
+        types = OffsetCommitResponseTopic, OffsetCommitResponsePartition
+        reply(OffsetCommitResponse(topics=answered_topics(names, request.topics, errors, *types)))
 
     if not wanted:
         answer({})
         return
-    identity = Identity(
-        request.group_id,
-        request.generation_id_or_member_epoch,
-        request.member_id,
-        request.group_instance_id,
-    )
+    identity = identity_of(request)
     broker.groups.commit(identity, wanted, answer, version=version, now_ms=context.now_ms)
-
-
-def _topic(
-    name: str | None, topic: OffsetCommitRequestTopic, errors: dict[TopicPartition, ErrorCode]
-) -> OffsetCommitResponseTopic:
-    missing = ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    return OffsetCommitResponseTopic(
-        topic_id=topic.topic_id,
-        name=topic.name,
-        partitions=tuple(
-            OffsetCommitResponsePartition(
-                partition_index=each.partition_index,
-                error_code=errors.get(TopicPartition(name or "", each.partition_index), missing),
-            )
-            for each in topic.partitions
-        ),
-    )

@@ -96,7 +96,7 @@ def _groups(broker: Broker) -> Iterator[Row]:
 
 
 def _lags(broker: Broker) -> Iterator[Row]:
-    """Yield the lag of the first committed offsets: a broker may have millions, and nobody is served
+    """Yield the lag of the first committed offsets: a broker may have millions, and no request is served
     meanwhile."""
     loaded = broker.groups.coordinator.partitions.loaded.values()
     count = sum(partition.offsets.committed_count for partition in loaded)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka._core.read_committed import HiddenRange, HiddenRanges, TransactionRange
 from txnkafka.logdir.read import unit_batches
+from txnkafka.logdir.requested import offsets_of
 from txnkafka.logdir.survey import survey
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import report
@@ -93,11 +94,11 @@ def _rows(tasks: Iterable[Sources], schema: pa.Schema, options: ReadOptions) -> 
 
 def _partition(view: PartitionView, schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     committed = options.request.read_committed
-    start, end = view.offset_range(partition_request(view, options))
+    start, end = offsets_of(view, partition_request(view, options))
     if start >= end:
         return
     found = survey(view.segments, start, end, WHOLE_SEGMENT, with_txn_index=committed)
-    report([*view.tail_findings, *found.findings])
+    report([*view.findings, *found.findings])
     view.close()  # release the indexes of all segments; from here on windows are read one by one
     ended = _ended(found.transactions)
     by_path = {segment.path: segment for segment in view.segments}

@@ -43,6 +43,7 @@ COLUMNS = table_columns(
         "code": STRING,
         "message": STRING,
         "remedy": STRING,
+        "cause": STRING,
     },
     nullable=("topic", "partition", "position"),
 )

@@ -79,7 +79,7 @@ def _rows(tasks: Iterable[Sources], schema: pa.Schema, options: ReadOptions) -> 
 def _partition(view: PartitionView) -> Iterator[tuple[Any, ...]]:
     files = view.source.file_system
     sizes = {files.join(view.path, entry.name): entry.size for entry in files.list(view.path)}
-    report(view.tail_findings)
+    report(view.findings)
     for segment in view.segments:
         active = segment is view.segments[-1]
         yield view.topic, view.partition, view.topic_id, *_row(segment, sizes, active=active)

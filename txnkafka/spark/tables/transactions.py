@@ -13,6 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from txnkafka._core.read_committed import TransactionRange
+from txnkafka.logdir.requested import offsets_of
 from txnkafka.model import IsolationLevel
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import open_log_dir, report
@@ -100,8 +101,8 @@ def _rows(
 def _partition(
     view: PartitionView, options: ReadOptions, transactional_ids: Mapping[int, str]
 ) -> Iterator[tuple[Any, ...]]:
-    start, end = view.offset_range(partition_request(view, options))
-    report(view.tail_findings)
+    start, end = offsets_of(view, partition_request(view, options))
+    report(view.findings)
     for txn in _transactions(view, end):
         if txn.last_offset >= start:
             yield view.topic, view.partition, transactional_ids.get(txn.producer_id), *_row(txn)

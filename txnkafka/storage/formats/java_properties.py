@@ -44,7 +44,7 @@ def parse_properties(data: bytes) -> Iterator[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines that are neither empty nor comments, joined with those that continue them, each with the
+    """Yield lines, without empty lines and comments, joined with those that continue them, each with the
     number of its first line. As long as nothing but a backslash has come, the next line may still be a
     comment."""
     parts: list[str] = []

@@ -1,6 +1,6 @@
 """Decides by names alone whether a directory is a data directory, before anything is written to it.
 
-A name like ``app-1`` may be that of a partition by chance. A directory without ``meta.properties`` is
+A name like ``app-1`` may look like a partition's by chance. A directory without ``meta.properties`` is
 therefore taken only when each directory named like a partition has Kafka's files, no file that Kafka would
 not write, and no foreign file beside it.
 
@@ -12,16 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.storage.formats.layout import (
-    BOOTSTRAP_CHECKPOINT,
+    BROKER_FILES,
     CLEAN_SHUTDOWN_FILE,
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
     LEADER_EPOCH_CHECKPOINT,
-    LOCK_FILE,
-    LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
-    RECOVERY_POINT_CHECKPOINT,
     is_metadata_snapshot,
     parse_partition_directory,
     parse_segment_file,
@@ -35,22 +30,16 @@ if TYPE_CHECKING:
 __all__ = ["foreign_names", "holds_log"]
 
 _TEMPORARY: Final = ".tmp"  # of a small file that was being replaced
-_OF_A_DIRECTORY: Final = frozenset(
-    (
-        BOOTSTRAP_CHECKPOINT, CLEAN_SHUTDOWN_FILE, CLEANER_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT,
-        LOCK_FILE, LOG_START_OFFSET_CHECKPOINT, META_PROPERTIES, RECOVERY_POINT_CHECKPOINT,
-        "remote-log-index-cache",
-    )
-)  # fmt: skip
+_OF_A_DIRECTORY: Final = BROKER_FILES | {CLEAN_SHUTDOWN_FILE, META_PROPERTIES, "remote-log-index-cache"}
 _OF_A_PARTITION: Final = frozenset((LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, "quorum-state"))
-# What a file system, its snapshots or a version control system keep in an otherwise empty directory.
+# Names that a file system, its snapshots or a version control system keep in an empty directory.
 _OF_THE_SYSTEM: Final = frozenset(
     (".DS_Store", ".gitignore", ".gitkeep", ".snapshot", ".snapshots", ".zfs", "lost+found")
 )
 
 
 def holds_log(names: Collection[str]) -> bool:
-    """Whether one of the names in a directory shows that it is a partition."""
+    """Return True if one of the names in a directory shows that it is a partition."""
     return any(name == PARTITION_METADATA or parse_segment_file(name) is not None for name in names)
 
 

@@ -16,6 +16,7 @@ from txnkafka.model import TopicPartition
 
 __all__ = [
     "BOOTSTRAP_CHECKPOINT",
+    "BROKER_FILES",
     "CLEANER_OFFSET_CHECKPOINT",
     "CLEAN_SHUTDOWN_FILE",
     "HIGH_WATERMARK_CHECKPOINT",
@@ -45,6 +46,13 @@ HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
 CLEANER_OFFSET_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
+# the files beside the partitions that a running broker reads and replaces
+BROKER_FILES: Final = frozenset(
+    (
+        BOOTSTRAP_CHECKPOINT, CLEANER_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOCK_FILE,
+        LOG_START_OFFSET_CHECKPOINT, RECOVERY_POINT_CHECKPOINT,
+    )
+)  # fmt: skip
 LEADER_EPOCH_CHECKPOINT: Final = "leader-epoch-checkpoint"
 PARTITION_METADATA: Final = "partition.metadata"
 

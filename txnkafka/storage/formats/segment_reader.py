@@ -24,7 +24,7 @@ from txnkafka.record.crc import first_invalid_crc
 __all__ = ["MAX_OPEN_SEGMENTS", "LogFileReader", "SegmentReader", "divided"]
 
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are scanned first, and should still be in the cache for the records
-ZERO_WINDOWS = 16  # so many windows of zeros are read; a preallocated segment has up to 1 GiB of them
+ZERO_WINDOWS = 16  # the number of windows of zeros that are read; a preallocated segment may have 1 GiB
 MAX_OPEN_SEGMENTS = 64  # a partition with more closes each after a pass over it
 
 Examine = Callable[[int, memoryview, BatchIndex], None]
@@ -176,7 +176,7 @@ class LogFileReader:
             size = self._window_bytes
 
     def _look_after_zeros(self, index: BatchIndex, end: int) -> None:
-        """Where zeros begin instead of a batch, count them in the whole file, and look for other bytes after
+        """If zeros begin instead of a batch, count them in the whole file, and look for other bytes after
         them: a window shows neither."""
         begin = index.end_position
         if index.stop not in ("zeros", "garbage") or end - begin < MIN_FRAME:
@@ -189,7 +189,7 @@ class LogFileReader:
         if not rest or not (is_all or self._ends_with_data(end)):
             index.truncate(len(index), "zeros", f"{count} to the end" if is_all else count)
         else:
-            follows = f"then {rest} bytes with other content" if is_all else "and other content behind them"
+            follows = f"then {rest} bytes with other content" if is_all else "and other content after them"
             reason = f"no batch begins here: {count}, {follows}; {end - begin} bytes to the end"
             index.truncate(len(index), "garbage", reason)
 
@@ -205,12 +205,12 @@ class LogFileReader:
         return position - begin, False
 
     def _ends_with_data(self, end: int) -> bool:
-        """Whether the last bytes before ``end`` are not all zero, as behind a hole that a power cut left."""
+        """Return True if the last bytes before ``end`` are not all zero, as after a hole of a power cut."""
         data = self._copy(end - self._window_bytes, self._window_bytes)
         return data.count(0) < len(data)
 
     def _copy(self, position: int, length: int) -> bytearray:
-        """Read into memory of its own: the bytes of the last window stay valid."""
+        """Read into new memory: the bytes of the last window stay valid."""
         assert self._file is not None
         data = bytearray(length)
         try:

@@ -112,6 +112,9 @@ class PartitionLog(LogWriter):
         )
         self.verification = VerificationState()
 
+    def __repr__(self) -> str:
+        return f"PartitionLog('{self.topic_partition}', {self.log_start_offset} to {self.log_end_offset})"
+
     @property
     def active(self) -> LogSegment:
         """The segment that appends go to."""

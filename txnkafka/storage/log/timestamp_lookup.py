@@ -43,7 +43,7 @@ def find_by_timestamp(log: PartitionLog, timestamp: int) -> FoundRecord | None:
 
 
 def find_newest(log: PartitionLog) -> FoundRecord | None:
-    """The first record with the largest timestamp among those at or above the log start; None when there is
+    """The first record with the largest timestamp among those at or above the log start; None when it has
     no record. Where Kafka answers with a record that ``DeleteRecords`` has deleted, or that the cleaner has
     removed from its batch, this is one that exists. Raises CorruptRecordError and OSError."""
     newest: FoundRecord | None = None
@@ -66,7 +66,7 @@ def _newest_in(
     segment: LogSegment, log_start_offset: int, newest: FoundRecord | None
 ) -> FoundRecord | None:
     """The first record of a segment with its largest timestamp, unless ``newest`` is as new. The time index
-    has the largest timestamp of all records that the segment ever had: often one of them has it still."""
+    has the largest timestamp of all records that the segment ever had: often one record has it still."""
     if (found := _first_in(segment, segment.latest_timestamp(), log_start_offset)) is not None:
         return found
 

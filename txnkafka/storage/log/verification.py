@@ -128,7 +128,7 @@ class VerificationState:
 
     def hold(self, producers: ProducerTable, batch: IncomingBatch, now_ms: int) -> None:
         """Note a batch that could not be written, for example on a full disk. A later sequence of a producer
-        of which nothing is known would be accepted, and this one then refused for ever."""
+        of an unknown transaction would be accepted, and this one then refused for ever."""
         known = producers.epochs(batch.producer_id)
         if known is not None and known[0] >= 0:  # then the table knows the next sequence
             return

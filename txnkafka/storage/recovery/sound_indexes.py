@@ -4,9 +4,14 @@ a restarted broker counts the bytes between entries from its start on, and older
 
 from __future__ import annotations
 
+from array import array
+from bisect import bisect_left
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from txnkafka.errors import CorruptFileError
+from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OffsetIndex, TimeIndex
 from txnkafka.storage.formats.limits import INDEX_LIMIT
 
@@ -22,13 +27,15 @@ def keep_sound_indexes(log: FoundLog, segment: LogSegment) -> None:
     """Keep the index files that fit the log, and note a repair for the others, which the rebuilt indexes in
     memory replace. Raises OSError."""
     last_offsets: dict[int, int] = {}
+    largest = array("q", [NO_TIMESTAMP])  # up to the end of each batch; the first is before all
     end_offset = segment.base_offset
     for batches in segment.windows():
         last_offsets.update(zip(batches.position, batches.last_offset, strict=True))
+        largest.extend(list(accumulate(batches.max_timestamp, max, initial=largest[-1]))[1:])
         end_offset = batches.last_offset[-1] + 1 if len(batches) else end_offset
     segment.seal()
     _keep_offset_index(log, segment, last_offsets, end_offset)
-    _keep_time_index(log, segment, end_offset)
+    _keep_time_index(log, segment, end_offset, list(last_offsets.values()), largest[1:])
 
 
 def _keep_offset_index(
@@ -47,7 +54,11 @@ def _keep_offset_index(
         segment.offset_index = OffsetIndex.owned(segment.base_offset, content)
 
 
-def _keep_time_index(log: FoundLog, segment: LogSegment, end_offset: int) -> None:
+def _keep_time_index(
+    log: FoundLog, segment: LogSegment, end_offset: int, last_offsets: list[int], largest: Sequence[int]
+) -> None:
+    """``last_offsets`` and ``largest`` have the last offset of each batch, and the largest timestamp up to
+    there, which an entry names with an offset of the batch."""
     path = segment.path("timeindex")
     content = _content(log, segment, "timeindex")
     if content is None:
@@ -58,6 +69,9 @@ def _keep_time_index(log: FoundLog, segment: LogSegment, end_offset: int) -> Non
         log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
     elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers note other offsets
         log.note(path, "rebuilt from the log", "it does not end with the newest timestamp")
+    elif wrong := [at for at in index if largest[bisect_left(last_offsets, at.offset)] != at.timestamp]:
+        text = f"{wrong[0].timestamp} is not the largest timestamp up to offset {wrong[0].offset}"
+        log.note(path, "rebuilt from the log", f"it is damaged, {text}")
     else:
         segment.time_index = index
 

@@ -1,4 +1,4 @@
-"""``Registrar``: a client that changes settings of topics, and deletes records of one of them."""
+"""``Registrar``: a client that changes settings of topics, and deletes records of a topic."""
 
 from __future__ import annotations
 

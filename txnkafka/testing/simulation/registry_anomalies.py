@@ -14,7 +14,7 @@ __all__ = ["REGISTRY_CHECKS"]
 
 
 def wrong_settings(history: History) -> Iterator[str]:
-    """A topic has other settings than those of its creation and of the changes since."""
+    """The settings of a topic differ from its creation and the later changes."""
     for topic, found in history.final_settings.items():
         if found not in history.settings[topic]:
             yield f"{topic} has {found}, not one of {history.settings[topic]}"

@@ -1,6 +1,6 @@
 """Kafka's APIs: keys, names, the versions that are read here, and the classes of their messages.
 
-The ranges are those of Apache Kafka 4.4, the first flexible versions those of KIP-482. Classes are imported
+The ranges are from Apache Kafka 4.4, the first flexible versions from KIP-482. Classes are imported
 when they are asked for: all of them together take a tenth of a second.
 """
 
@@ -20,7 +20,7 @@ API_VERSIONS: Final = 18
 @dataclass(frozen=True)
 class Api:
     """One API with the versions that can be read and written. ``flexible`` is the first flexible one, None
-    where there is none; ``unstable`` the first that Apache Kafka 4.4 neither announces nor accepts unless it
+    where it has none; ``unstable`` the first that Apache Kafka 4.4 neither announces nor accepts unless it
     is told to; ``announced_from`` the first that it announces where it does not accept that one."""
 
     key: int

@@ -214,7 +214,7 @@ def test_no_segment_is_replaced_before_all_that_the_pass_has_read_is_durable() -
 
 
 def test_records_of_the_time_0_do_not_make_a_log_due() -> None:
-    """As in Apache Kafka, a first timestamp of 0 or below says nothing of the age of a segment."""
+    """As in Apache Kafka, a first timestamp of 0 or below does not give the age of a segment."""
     for timestamp, must_clean in ((0, False), (1, True)):
         log = CompactedLog(max_compaction_lag_ms=1000)
         log.now = timestamp
