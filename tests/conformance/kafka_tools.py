@@ -48,6 +48,8 @@ class Tools:
         main = f"org.apache.kafka.tools.{MAIN_CLASSES[tool]}"
         command = java("-Xmx256m", *QUIET, main, "--bootstrap-server", self._server, *line.split())
         done = subprocess.run(command, capture_output=True, text=True, input=said, timeout=SECONDS)
+        if "ClassNotFoundException" in done.stderr:  # would be the same on both brokers
+            raise RuntimeError(f"this Kafka has no {main}")
         if done.returncode:
             print(f"{tool} {line}: {done.stderr[-4000:]}")  # pytest shows it if the test fails
         rows = [re.split(r"\s*\t\s*|\s{2,}", row.strip()) for row in done.stdout.splitlines()]

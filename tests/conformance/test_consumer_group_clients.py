@@ -43,7 +43,8 @@ class Server(Clients):
         machine, which a static member must outlive."""
         entity = ["--entity-type", "groups", "--entity-name", group]
         change = ["--alter", "--add-config", "consumer.session.timeout.ms=6000"]
-        command = java("-Xmx256m", "kafka.admin.ConfigCommand", "--bootstrap-server", self.bootstrap_servers)
+        name = "org.apache.kafka.tools.ConfigCommand"
+        command = java("-Xmx256m", name, "--bootstrap-server", self.bootstrap_servers)
         subprocess.run([*command, *entity, *change], capture_output=True, check=True)
 
     def tool(self, *arguments: str) -> list[list[str]]:
