@@ -187,7 +187,7 @@ PROGRAMS = (
         "listener container with KafkaTransactionManager", _fetched("spring-kafka"), _spring,
     ),
     _python("quixstreams", "quixstreams==3.28.1", 'processing_guarantee="exactly-once"; counts in its state'),
-    # of an input in transactions, whose markers take offsets, faust commits offsets that are behind its output
+    # Markers take offsets: of an input in transactions faust commits offsets that lag behind its output.
     _python(
         "faust", "faust-streaming==0.15.3",
         'processing_guarantee="exactly_once", of a topic without transactions', input="records",
