@@ -28,8 +28,8 @@ def test_unpacking_again_leaves_nothing_behind(tmp_path: Path, monkeypatch: pyte
 
 
 def test_there_are_all_the_cases() -> None:
-    assert len(cases()) == 74
-    assert sum(len(each.partitions()) for each in cases()) == 204
+    assert len(cases()) == 77
+    assert sum(len(each.partitions()) for each in cases()) == 226
 
 
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
