@@ -55,10 +55,8 @@ CHECKPOINTS = (
 MOST_NAMED, MOST_SEARCHED = 3, 100
 ReadMethod = Literal["auto", "mmap", "pread"]
 T = TypeVar("T")
-_BAD_CHECKPOINT = {
-    True: "run 'txnkafka repair': it writes the file again. Until then it is read as if it were missing",
-    False: "restore the file: the broker does not start with it. It is read as if it were missing",
-}
+_REWRITE = "run 'txnkafka repair': it writes the file again. Until then it is read as if it were missing"
+_RESTORE = "restore the file: the broker does not start with it. It is read as if it were missing"
 
 
 class TopicView(NamedTuple):
@@ -271,8 +269,7 @@ class LogDir(PartitionTables):
         return dict(ordered)
 
     def _is_partition(self, path: str, entries: list[DirectoryEntry], named: Iterable[str]) -> bool:
-        """Whether this is a partition directory: it has segments, but no partition directories. A segment
-        beside partition directories belongs to none of them and is a finding."""
+        """Return True for segments without partition directories; segments beside some are findings."""
         logs = [entry.name for entry in entries if not entry.is_directory and entry.name.endswith(".log")]
         strays = list(filter(parse_segment_file, logs))
         if not strays or not self._any_holds_log(path, named):
@@ -289,8 +286,7 @@ class LogDir(PartitionTables):
         return any(self._holds_log(self.file_system.join(path, name)) for name in names)
 
     def _holds_log(self, path: str) -> bool:
-        """Whether a directory contains one of Kafka's files; its name alone may be like a partition's by
-        chance."""
+        """Return True if a directory contains one of Kafka's files: its name proves nothing."""
         try:
             names = [entry.name for entry in self.file_system.list(path)]
         except OSError:
@@ -376,8 +372,8 @@ class _Directory:
             return parse(self.file_system.read(full, SMALL_FILE_LIMIT if path else CHECKPOINT_LIMIT))
         except (OSError, CorruptFileError) as error:
             reason = error.reason if isinstance(error, CorruptFileError) else str(error)
-            text = f"not readable: {reason}"
-            self._owner._note("bad-checkpoint", "warning", full, text, _BAD_CHECKPOINT[path is None])
+            text, remedy = f"not readable: {reason}", _RESTORE if path else _REWRITE
+            self._owner._note("bad-checkpoint", "warning", full, text, remedy)
             return None
 
     @property
