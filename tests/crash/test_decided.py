@@ -1,5 +1,6 @@
-"""A start and a hand-over that write the markers of transactions that their coordinator completed without them,
-interrupted by a power cut at each change of the disk: afterwards each transaction has its outcome, once."""
+"""A start and a hand-over that write the markers of transactions that their coordinator completed without
+them, interrupted by a power cut at each change of the disk: afterwards each transaction has its outcome,
+once."""
 
 from __future__ import annotations
 
@@ -30,8 +31,9 @@ LATER = NOW + 1_000
 
 @cache
 def disk_without_markers(version: int, *, commit: bool, is_clean: bool = True) -> Disk:
-    """A directory in which a transaction with a record in two partitions and the offset of a group is complete
-    for its coordinator, and open in all partitions; before it another one was committed everywhere."""
+    """A directory in which a transaction with a record in two partitions and the offset of a group is
+    complete for its coordinator, and open in all partitions; before it another one was committed
+    everywhere."""
     files = MemoryFiles()
     node = Node(files, **CONFIG)
     node.create("t", 2)
@@ -101,7 +103,8 @@ def test_a_power_cut_in_the_start_that_writes_the_markers(version: int, commit: 
     files = MemoryFiles(base=disk_without_markers(version, commit=commit, is_clean=is_clean))
     Node(files, now_ms=LATER, **CONFIG)
     count = 0
-    for count, state in enumerate(crash_states(files, limit=STATES), 1):
+    for state in crash_states(files, limit=STATES):
+        count += 1
         try:
             has_its_outcome(state.disk, version, commit=commit)
         except AssertionError as error:
@@ -115,7 +118,8 @@ def test_a_power_cut_in_the_hand_over_that_writes_the_markers(version: int, comm
     files = MemoryFiles(base=disk_without_markers(version, commit=commit))
     assert hand_over(files, "/data", Owner.KAFKA, now_ms=LATER).is_ready
     count = 0
-    for count, state in enumerate(crash_states(files, limit=HAND_OVERS), 1):
+    for state in crash_states(files, limit=HAND_OVERS):
+        count += 1
         disk = MemoryFiles(base=state.disk)
         assert hand_over(disk, "/data", Owner.KAFKA, now_ms=LATER).is_ready, state.name
         found = check(disk, "/data", Owner.KAFKA, now_ms=LATER)
