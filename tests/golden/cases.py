@@ -11,6 +11,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import shutil
 import tarfile
 import tempfile
@@ -107,6 +108,19 @@ class Case:
         """The output of DumpLogSegments with the decoder for a coordinator's log."""
         path = self.expected / f"{partition}.decoded.txt"
         return path.read_text(encoding="utf-8") if path.exists() else None
+
+    def last_prepared(self, transactional_id: str) -> set[str]:
+        """Return the partitions of the last Prepare record of an id, as the decoder shows it."""
+        found: set[str] = set()
+        for partition in self.partitions():
+            text = self.decoded(partition) or ""
+            for key, payload in re.findall(r" key: (\{.*?\}) payload: (\{.*)$", text, re.MULTILINE):
+                if json.loads(key)["data"].get("transactionalId") == transactional_id:
+                    value = json.loads(payload)["data"]
+                    if str(value["transactionStatus"]).startswith("Prepare"):
+                        topics = value["transactionPartitions"]
+                        found = {f"{each['topic']}-{i}" for each in topics for i in each["partitionIds"]}
+        return found
 
     @property
     def cluster(self) -> dict[str, Json]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from itertools import pairwise
 from pathlib import Path
@@ -76,7 +75,7 @@ def expected_verdict(case: Case, partition: TopicPartition, producer_id: int) ->
     if name is None:
         return "HANGING_NO_TRANSACTIONAL_ID"
     description = case.cluster["describe_transactions"][name]
-    if description["state"].startswith("Complete") and str(partition) in last_prepared(case, name):
+    if description["state"].startswith("Complete") and str(partition) in case.last_prepared(name):
         return "COMPLETED_WITHOUT_MARKER"
     if str(partition) not in description["topic_partitions"]:
         return "HANGING_PARTITION_NOT_IN_TXN"
@@ -84,20 +83,6 @@ def expected_verdict(case: Case, partition: TopicPartition, producer_id: int) ->
         return "MARKER_PENDING"
     age = case.recorded_at_ms - description["transaction_start_time_ms"]
     return "OPEN_OVERDUE" if age > description["transaction_timeout_ms"] else "OPEN_WITHIN_TIMEOUT"
-
-
-def last_prepared(case: Case, name: str) -> set[str]:
-    """Return the partitions of the last Prepare record of a transactional id, by the broker's dump tool."""
-    found: set[str] = set()
-    for partition in case.partitions():
-        text = case.decoded(partition) or ""
-        for key, payload in re.findall(r" key: (\{.*?\}) payload: (\{.*)$", text, re.MULTILINE):
-            if json.loads(key)["data"].get("transactionalId") == name:
-                value = json.loads(payload)["data"]
-                if str(value["transactionStatus"]).startswith("Prepare"):
-                    topics = value["transactionPartitions"]
-                    found = {f"{each['topic']}-{i}" for each in topics for i in each["partitionIds"]}
-    return found
 
 
 @each_intact

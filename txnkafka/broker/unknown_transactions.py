@@ -29,12 +29,13 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping
+    from collections.abc import Callable, Mapping
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Transactions
     from txnkafka.coordinator.decided import Decision
     from txnkafka.model import ProducerStateEntry, TopicPartition
+    from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["abort_if_unknown", "settle"]
 
@@ -55,20 +56,6 @@ def settle(
     producer, or abort them; then the recovery points of the logs may be written."""
     settling = _Settling(broker)
     settling.left += end_decided(broker, transactions, decided, settling.done)
-    _settle_unknown(broker, transactions, decided, raised, settling, now_ms)
-    settling.done(ErrorCode.NONE)
-
-
-def _settle_unknown(
-    broker: Broker,
-    transactions: Transactions,
-    decided: Container[OpenTransaction],
-    raised: Mapping[int, int],
-    settling: _Settling,
-    now_ms: int,
-) -> None:
-    topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
-    is_complete = topic is None or topic.partitions.keys() <= transactions.coordinator.partitions.keys()
     owners = {
         producer_id: metadata
         for state in transactions.coordinator.partitions.values()
@@ -77,39 +64,52 @@ def _settle_unknown(
         if producer_id != NO_PRODUCER_ID
     }
     for partition, log in broker.logs.items():
-        if not broker.serves(partition):
-            continue
-        recovered_from = broker.data.recovered_from.get(partition, 0)
-        for entry in log.producers.open_transactions():
-            if OpenTransaction(partition, entry.producer_id, entry.producer_epoch) in decided:
-                continue
-            owner = owners.get(entry.producer_id)
-            if owner is not None and will_end(owner, partition, entry):
-                continue
-            is_lost = entry.producer_epoch > raised.get(entry.producer_id, LARGEST_EPOCH)
-            is_old = entry.current_txn_first_offset < recovered_from
-            is_next = owner is not None and is_next_of(owner, entry)
-            is_left = owner is not None and not is_next and is_left_over(owner, entry)
-            if not is_lost and (broker.data.was_clean or (is_old and not is_next and not is_left)):
-                continue
-            settling.left += 1
-            if owner is None and not is_complete:
-                LOG.warning(
-                    "%s: the transaction of producer %d that is open since offset %d stays open: not all of "
-                    "%s can be read", partition, entry.producer_id, entry.current_txn_first_offset,
-                    TRANSACTION_STATE_TOPIC,
+        for entry in log.producers.open_transactions() if broker.serves(partition) else ():
+            if OpenTransaction(partition, entry.producer_id, entry.producer_epoch) not in decided:
+                is_lost = entry.producer_epoch > raised.get(entry.producer_id, LARGEST_EPOCH)
+                _settle_unknown(
+                    transactions, partition, entry, owners.get(entry.producer_id), settling,
+                    is_lost=is_lost, now_ms=now_ms,
                 )  # fmt: skip
-                settling.done(ErrorCode.NOT_COORDINATOR)
-                continue
-            abort = partial(_abort_unknown, transactions, partition, entry, settling.done)
-            if owner is None or is_lost or (is_left and is_old):  # it might be committed with the next one
-                abort(Answer(ErrorCode.INVALID_TXN_STATE))
-                continue
-            event = AddPartitions(
-                owner.transactional_id, entry.producer_id, entry.producer_epoch, frozenset((partition,)),
-                owner.client_transaction_version,
-            )  # fmt: skip
-            transactions.coordinator.handle(event, abort, now_ms)
+    settling.done(ErrorCode.NONE)
+
+
+def _settle_unknown(
+    transactions: Transactions,
+    partition: TopicPartition,
+    entry: ProducerStateEntry,
+    owner: TransactionMetadata | None,
+    settling: _Settling,
+    *,
+    is_lost: bool,
+    now_ms: int,
+) -> None:
+    if owner is not None and will_end(owner, partition, entry):
+        return
+    data = settling.broker.data
+    is_old = entry.current_txn_first_offset < data.recovered_from.get(partition, 0)
+    is_next = owner is not None and is_next_of(owner, entry)
+    is_left = owner is not None and not is_next and is_left_over(owner, entry)
+    if not is_lost and (data.was_clean or (is_old and not is_next and not is_left)):
+        return
+    settling.left += 1
+    if owner is None and not settling.has_all_owners:
+        LOG.warning(
+            "%s: the transaction of producer %d that is open since offset %d stays open: not all of "
+            "%s can be read", partition, entry.producer_id, entry.current_txn_first_offset,
+            TRANSACTION_STATE_TOPIC,
+        )  # fmt: skip
+        settling.done(ErrorCode.NOT_COORDINATOR)
+        return
+    abort = partial(_abort_unknown, transactions, partition, entry, settling.done)
+    if owner is None or is_lost or (is_left and is_old):  # it might be committed with the next one
+        abort(Answer(ErrorCode.INVALID_TXN_STATE))
+        return
+    event = AddPartitions(
+        owner.transactional_id, entry.producer_id, entry.producer_epoch, frozenset((partition,)),
+        owner.client_transaction_version,
+    )  # fmt: skip
+    transactions.coordinator.handle(event, abort, now_ms)
 
 
 def abort_if_unknown(
@@ -134,18 +134,21 @@ class _Settling:
     """Counts the transactions whose end is not durable yet, and one more until ``settle`` has seen all."""
 
     def __init__(self, broker: Broker) -> None:
+        topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
+        read = broker.transactions.coordinator.partitions.keys()
+        self.has_all_owners = topic is None or topic.partitions.keys() <= read
         self.left = 1
-        self._broker = broker
+        self.broker = broker
         self._has_failed = False
 
     def done(self, error: ErrorCode) -> None:
         """One is durable. After an error the recovery points stay, so that the next start checks again."""
         self.left -= 1
         self._has_failed |= error != ErrorCode.NONE
-        if self.left == 0 and not self._has_failed and not self._broker.data.was_clean:
-            checkpoints, logs = self._broker.data.checkpoints, self._broker.logs
+        if self.left == 0 and not self._has_failed and not self.broker.data.was_clean:
+            checkpoints, logs = self.broker.data.checkpoints, self.broker.logs
             checkpoints.release()
-            self._broker.jobs.add(lambda: checkpoints.work(logs), _log_failure)
+            self.broker.jobs.add(lambda: checkpoints.work(logs), _log_failure)
 
 
 def _log_failure(error: Exception | None) -> None:

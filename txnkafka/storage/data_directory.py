@@ -124,8 +124,7 @@ class DataDirectory:
     def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
         if self._repair is None:
             return identify_or_make(self.files, self.path, cluster_id, node_id)
-        found = identify(self.files, self.path, cluster_id, node_id)
-        return found or MetaProperties(0, None, None, None)
+        return identify(self.files, self.path, cluster_id, node_id) or MetaProperties(0, None, None, None)
 
     def _open_all(self, marker: CleanMarker | None, now_ms: int) -> None:
         found = list(named_partitions(self.files.list(self.path)))

@@ -70,8 +70,10 @@ public final class GoldenAnswers {
 
     public static void main(String[] arguments) throws Exception {
         GoldenAnswers answers = new GoldenAnswers(arguments[0], Path.of(arguments[1]));
-        List<String> topics = list(arguments[2]), transactionalIds = list(arguments[3]), groups = list(arguments[4]);
-        for (TopicDescription topic : new TreeMap<>(answers.admin.describeTopics(topics).allTopicNames().get()).values())
+        List<String> topics = list(arguments[2]), transactionalIds = list(arguments[3]);
+        List<String> groups = list(arguments[4]);
+        Map<String, TopicDescription> described = answers.admin.describeTopics(topics).allTopicNames().get();
+        for (TopicDescription topic : new TreeMap<>(described).values())
             for (int partition = 0; partition < topic.partitions().size(); partition++)
                 answers.partition(new TopicPartition(topic.name(), partition));
         Map<String, Object> cluster = answers.transactions(transactionalIds);
@@ -114,12 +116,15 @@ public final class GoldenAnswers {
         return level.toString().toLowerCase();
     }
 
-    private ListOffsetsResult.ListOffsetsResultInfo offset(TopicPartition partition, OffsetSpec spec, IsolationLevel level)
+    private ListOffsetsResult.ListOffsetsResultInfo offset(
+            TopicPartition partition, OffsetSpec spec, IsolationLevel level)
         throws Exception {
-        return admin.listOffsets(Map.of(partition, spec), new ListOffsetsOptions(level)).partitionResult(partition).get();
+        return admin.listOffsets(Map.of(partition, spec), new ListOffsetsOptions(level))
+            .partitionResult(partition).get();
     }
 
-    private Map<String, Object> consume(TopicPartition partition, IsolationLevel level, Collection<Long> times)
+    private Map<String, Object> consume(
+            TopicPartition partition, IsolationLevel level, Collection<Long> times)
         throws IOException {
         Map<String, Object> options = Map.of("bootstrap.servers", servers, "isolation.level", name(level),
             "enable.auto.commit", "false", "key.deserializer", ByteArrayDeserializer.class,
@@ -130,7 +135,8 @@ public final class GoldenAnswers {
             List<TopicPartition> one = List.of(partition);
             consumer.assign(one);
             consumer.seekToBeginning(one);
-            long begin = consumer.beginningOffsets(one).get(partition), end = consumer.endOffsets(one).get(partition);
+            long begin = consumer.beginningOffsets(one).get(partition);
+            long end = consumer.endOffsets(one).get(partition);
             int count = 0;
             while (consumer.position(partition) < end)
                 for (ConsumerRecord<byte[], byte[]> record : consumer.poll(Duration.ofMillis(100))) {
@@ -163,10 +169,12 @@ public final class GoldenAnswers {
     }
 
     private List<Map<String, Object>> producers(TopicPartition partition) throws Exception {
-        return admin.describeProducers(List.of(partition)).all().get().get(partition).activeProducers().stream()
+        return admin.describeProducers(List.of(partition)).all().get().get(partition)
+            .activeProducers().stream()
             .sorted(Comparator.comparingLong(ProducerState::producerId))
             .map(each -> map("producer_id", each.producerId(), "producer_epoch", each.producerEpoch(),
-                "last_sequence", each.lastSequence(), "last_timestamp", each.lastTimestamp(), "coordinator_epoch",
+                "last_sequence", each.lastSequence(), "last_timestamp", each.lastTimestamp(),
+                "coordinator_epoch",
                 each.coordinatorEpoch().isPresent() ? each.coordinatorEpoch().getAsInt() : null,
                 "current_txn_start_offset", each.currentTransactionStartOffset().isPresent()
                     ? each.currentTransactionStartOffset().getAsLong() : null)).toList();
@@ -303,7 +311,8 @@ public final class GoldenAnswers {
     }
 
     private static Map<String, Object> described(ConsumerGroupDescription found) {
-        List<Map<String, Object>> members = found.members().stream().map(each -> map("client_id", each.clientId(),
+        List<Map<String, Object>> members = found.members().stream().map(each -> map(
+            "client_id", each.clientId(),
             "instance_id", each.groupInstanceId().orElse(null), "member_id", each.consumerId(),
             "assignment", names(each.assignment().topicPartitions()))).toList();
         return map("state", found.groupState().toString(), "type", found.type().toString(),
@@ -313,7 +322,8 @@ public final class GoldenAnswers {
 
     private Map<String, Object> offsets(String group, boolean stable) throws Exception {
         Map<TopicPartition, OffsetAndMetadata> found = admin.listConsumerGroupOffsets(group,
-            new ListConsumerGroupOffsetsOptions().requireStable(stable)).partitionsToOffsetAndMetadata().get();
+            new ListConsumerGroupOffsetsOptions().requireStable(stable))
+            .partitionsToOffsetAndMetadata().get();
         Map<String, Object> shown = new TreeMap<>();
         found.forEach((partition, each) -> {
             if (each != null)
@@ -325,14 +335,18 @@ public final class GoldenAnswers {
 
     private Map<String, Object> stableOffsets(String group, List<String> topics) throws IOException {
         List<OffsetFetchRequestData.OffsetFetchRequestTopics> asked = topics.stream()
-            .filter(each -> !each.startsWith("__")).map(each -> new OffsetFetchRequestData.OffsetFetchRequestTopics()
+            .filter(each -> !each.startsWith("__"))
+            .map(each -> new OffsetFetchRequestData.OffsetFetchRequestTopics()
                 .setName(each).setPartitionIndexes(List.of(0, 1, 2))).toList();
         OffsetFetchRequestData request = new OffsetFetchRequestData().setRequireStable(true).setGroups(
             List.of(new OffsetFetchRequestData.OffsetFetchRequestGroup().setGroupId(group).setTopics(asked)));
         OffsetFetchResponseData.OffsetFetchResponseGroup found =
-            ((OffsetFetchResponseData) ask(ApiKeys.OFFSET_FETCH, OFFSET_FETCH_VERSION, request)).groups().get(0);
-        List<Map<String, Object>> shown = found.topics().stream().map(topic -> map("name", topic.name(), "partitions",
-            topic.partitions().stream().map(each -> map("partitionIndex", each.partitionIndex(), "committedOffset",
+            ((OffsetFetchResponseData) ask(ApiKeys.OFFSET_FETCH, OFFSET_FETCH_VERSION, request))
+                .groups().get(0);
+        List<Map<String, Object>> shown = found.topics().stream().map(topic -> map(
+            "name", topic.name(), "partitions",
+            topic.partitions().stream().map(each -> map(
+                "partitionIndex", each.partitionIndex(), "committedOffset",
                 each.committedOffset(), "committedLeaderEpoch", each.committedLeaderEpoch(), "metadata",
                 each.metadata(), "errorCode", each.errorCode())).toList())).toList();
         return map("groupId", group, "topics", shown, "errorCode", found.errorCode());
@@ -342,7 +356,8 @@ public final class GoldenAnswers {
         Map<String, Object> of(T answer);
     }
 
-    private static <T> Map<String, Object> answered(Future<T> answer, Shown<T> shown) throws InterruptedException {
+    private static <T> Map<String, Object> answered(Future<T> answer, Shown<T> shown)
+            throws InterruptedException {
         try {
             return shown.of(answer.get());
         } catch (ExecutionException error) {

@@ -92,7 +92,7 @@ public final class GoldenHistory {
         end("open-4", open("open-4", partition("open", 2), 2), false);
     }
 
-    /** Decided transactions, then some that are open, a plain and an idempotent producer; the broker is killed. */
+    /** Decided and open transactions, a plain and an idempotent producer; then the broker is killed. */
     private void crash() throws Exception {
         create("orders", 2, SMALL);
         turns("orders", 2, 60);
@@ -110,7 +110,8 @@ public final class GoldenHistory {
         for (int i = 0; i < STOPPED; i++) {
             KafkaProducer<byte[], byte[]> producer = open("stop-" + i, partition("orders", 0), 1);
             send(producer, partition("orders", 1 + i % 2), 1);
-            offsets(producer, "stop-" + i, "stop-group-" + i, Map.of(partition("orders", 0), new OffsetAndMetadata(i + 1)));
+            offsets(producer, "stop-" + i, "stop-group-" + i,
+                Map.of(partition("orders", 0), new OffsetAndMetadata(i + 1)));
         }
         System.out.println("ready");
         System.in.read();
@@ -131,7 +132,8 @@ public final class GoldenHistory {
             Thread.sleep(after);
             end(name, producers.get(name), commit);
         } catch (Exception error) {
-            say(name + ": " + (commit ? "commit" : "abort") + " is not acknowledged: " + error.getClass().getSimpleName());
+            String end = commit ? "commit" : "abort";
+            say(name + ": " + end + " is not acknowledged: " + error.getClass().getSimpleName());
         }
     }
 
@@ -191,7 +193,8 @@ public final class GoldenHistory {
         member("kip848", Map.of("group.protocol", "consumer"));
         member("kip848-static", Map.of("group.protocol", "consumer", "group.instance.id", "inst-2"));
         share();
-        Map<TopicPartition, OffsetAndMetadata> offsets = Map.of(partition("data", 0), new OffsetAndMetadata(2),
+        Map<TopicPartition, OffsetAndMetadata> offsets = Map.of(
+            partition("data", 0), new OffsetAndMetadata(2),
             partition("data", 1), new OffsetAndMetadata(1, "in txn"));
         for (String how : List.of("committed", "aborted", "pending")) {
             KafkaProducer<byte[], byte[]> producer = open("offsets-" + how, partition("data", 2), 1);
@@ -203,7 +206,8 @@ public final class GoldenHistory {
 
     private void offsets(KafkaProducer<byte[], byte[]> producer, String name, String group,
                          Map<TopicPartition, OffsetAndMetadata> offsets) {
-        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(options(Map.of("group.id", group)))) {
+        Map<String, Object> options = options(Map.of("group.id", group));
+        try (KafkaConsumer<byte[], byte[]> consumer = new KafkaConsumer<>(options)) {
             producer.sendOffsetsToTransaction(offsets, consumer.groupMetadata());
         }
         say(name + ": offsets of group " + group + " " + new TreeMap<>(Map.of("partitions", offsets.size())));
@@ -257,7 +261,8 @@ public final class GoldenHistory {
     private void begin(String name) {
         String codec = name.contains("-txn-") ? name.substring(name.lastIndexOf('-') + 1) : "none";
         if (!producers.containsKey(name)) {
-            producer(name, Map.of("transactional.id", name, "compression.type", codec, "transaction.timeout.ms", "900000"))
+            producer(name, Map.of(
+                "transactional.id", name, "compression.type", codec, "transaction.timeout.ms", "900000"))
                 .initTransactions();
             say(name + ": initTransactions codec=" + codec);
         }
@@ -292,7 +297,8 @@ public final class GoldenHistory {
             byte[] key = ("key-" + random.nextInt(8)).getBytes();
             boolean isNull = random.nextInt(12) == 0;
             byte[] value = isNull ? null : "value ".repeat(random.nextInt(30)).getBytes();
-            ProducerRecord<byte[], byte[]> record = new ProducerRecord<>(where.topic(), where.partition(), key, value);
+            ProducerRecord<byte[], byte[]> record =
+                new ProducerRecord<>(where.topic(), where.partition(), key, value);
             if (random.nextInt(8) == 0) {
                 record.headers().add(new RecordHeader("trace", new byte[] {(byte) i}));
                 record.headers().add(new RecordHeader("none", null));

@@ -27,7 +27,8 @@ public final class FlinkCopy {
         Configuration config = new Configuration();
         config.setString("execution.checkpointing.interval", "500 ms");
         config.setString("execution.checkpointing.dir", checkpoints.toUri().toString());
-        config.setString("execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
+        config.setString(
+            "execution.checkpointing.externalized-checkpoint-retention", "RETAIN_ON_CANCELLATION");
         config.setString("execution.checkpointing.tolerable-failed-checkpoints", "100");
         config.setString("restart-strategy.type", "fixed-delay");
         config.setString("restart-strategy.fixed-delay.attempts", "100");

@@ -14,7 +14,7 @@ import org.apache.kafka.connect.source.SourceConnector;
 import org.apache.kafka.connect.source.SourceRecord;
 import org.apache.kafka.connect.source.SourceTask;
 
-/** A source connector for Kafka Connect: each line of a file becomes a record. Its offset is the next line. */
+/** A source connector of Kafka Connect: each line of a file becomes a record. Its offset is the next line. */
 public final class LinesSource extends SourceConnector {
     private static final ConfigDef CONFIG = new ConfigDef()
         .define("file", ConfigDef.Type.STRING, ConfigDef.Importance.HIGH, "the file")

@@ -52,6 +52,7 @@ public final class StreamsCopy {
     }
 
     private static int[] numbers(String json) {
-        return NUMBER.matcher(json).results().map(found -> found.group()).mapToInt(Integer::parseInt).toArray();
+        return NUMBER.matcher(json).results().map(found -> found.group())
+            .mapToInt(Integer::parseInt).toArray();
     }
 }

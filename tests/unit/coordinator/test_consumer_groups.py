@@ -137,24 +137,6 @@ def test_the_next_assignment_waits_for_its_interval() -> None:
     assert one.follow().epoch == 3
 
 
-@pytest.mark.parametrize("interval_ms", [0, 60_000])
-def test_a_group_that_everybody_leaves_has_no_targets_to_compute(interval_ms: int) -> None:
-    """The epoch of the targets is that of the group (since Kafka 4.4), also after a restart; the next member
-    waits for no interval."""
-    node = ConsumerNode({"t": 2}, consumer=config(assignment_interval_ms=interval_ms))
-    one, two = Consumer(node, "a").join(), Consumer(node, "b").join()
-    one.leave()
-    before = node.consumers()
-    assert before.epoch > before.assignment_epoch
-    two.leave()
-    for _ in range(2):
-        empty = node.consumers()
-        assert (empty.epoch, empty.assignment_epoch, empty.assignment_timestamp) == (5, 5, 0)
-        node.start()
-    again = Consumer(node, "c").join()
-    assert (again.epoch, again.has) == (6, [(1, 0), (1, 1)])
-
-
 def test_a_static_member_comes_back_to_its_partitions() -> None:
     node = ConsumerNode({"t": 2})
     one, other = Consumer(node, "a", instance="i").join(), Consumer(node, "b").join()

@@ -1,6 +1,8 @@
-"""Groups of the consumer protocol when the log takes no records, or the clock is put back."""
+"""Groups of the consumer protocol when the log takes no records, the clock is put back, or all leave."""
 
 from __future__ import annotations
+
+import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config
 from tests.unit.coordinator.test_consumer_groups import settled
@@ -31,3 +33,21 @@ def test_partitions_are_assigned_when_the_clock_was_put_back() -> None:
     second = Consumer(node, "b").join()
     settled(first, second)
     assert (len(first.has), len(second.has)) == (1, 1)
+
+
+@pytest.mark.parametrize("interval_ms", [0, 60_000])
+def test_a_group_that_everybody_leaves_has_no_targets_to_compute(interval_ms: int) -> None:
+    """The epoch of the targets is that of the group (since Kafka 4.4), also after a restart; the next member
+    waits for no interval."""
+    node = ConsumerNode({"t": 2}, consumer=config(assignment_interval_ms=interval_ms))
+    one, two = Consumer(node, "a").join(), Consumer(node, "b").join()
+    one.leave()
+    before = node.consumers()
+    assert before.epoch > before.assignment_epoch
+    two.leave()
+    for _ in range(2):
+        empty = node.consumers()
+        assert (empty.epoch, empty.assignment_epoch, empty.assignment_timestamp) == (5, 5, 0)
+        node.start()
+    again = Consumer(node, "c").join()
+    assert (again.epoch, again.has) == (6, [(1, 0), (1, 1)])

@@ -11,6 +11,7 @@ Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 
 from __future__ import annotations
 
+import errno
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.env import replace_file
@@ -70,6 +71,11 @@ class FlushState:
         """The recovery point for the checkpoint: recovery derives what the disk had no room for from the
         batches at and after it."""
         return min(self.recovery_point, self._unwritten_from)
+
+    def check_contents(self) -> None:
+        """Raises OSError if a flush had no room for a content on which durable batches depend."""
+        if self._unwritten_from < self.recovery_point:
+            raise OSError(errno.ENOSPC, "no room for the leader epochs", self._directory)
 
     @property
     def has_contents(self) -> bool:

@@ -13,7 +13,6 @@ Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
 
 from __future__ import annotations
 
-import errno
 import logging
 from typing import TYPE_CHECKING
 
@@ -214,12 +213,6 @@ class PartitionLog(LogWriter):
         return self.flushing.recovery_point
 
     @property
-    def recovery_point_to_write(self) -> int:
-        """The recovery point for the checkpoint of the directory; it is lower while the disk has no room for
-        the leader epochs."""
-        return self.flushing.recovery_point_to_write
-
-    @property
     def has_unsynced_names(self) -> bool:
         """Whether a file was created or renamed since the last flush began."""
         return self.flushing.has_unsynced_names
@@ -389,8 +382,7 @@ class PartitionLog(LogWriter):
             self.check_usable()
             if self.needs_flush or self.flushing.has_contents:
                 self.flush()
-            if self.recovery_point_to_write < self.recovery_point:
-                raise OSError(errno.ENOSPC, "no room for the leader epochs", self.directory)
+            self.flushing.check_contents()
             self.local.save()
             if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:
                 self.snapshots.write(self.log_end_offset, self.producers.snapshot())
