@@ -1,5 +1,6 @@
-"""A start and a hand-over that write the markers of transactions that their coordinator completed without them,
-interrupted by a power cut at each change of the disk: afterwards each transaction has its outcome, once."""
+"""A start and a hand-over that write the markers of transactions that their coordinator completed without
+them, interrupted by a power cut at each change of the disk: afterwards each transaction has its outcome, once.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +31,8 @@ LATER = NOW + 1_000
 
 @cache
 def disk_without_markers(version: int, *, commit: bool, is_clean: bool = True) -> Disk:
-    """A directory in which a transaction with a record in two partitions and the offset of a group is complete
-    for its coordinator, and open in all partitions; before it another one was committed everywhere."""
+    """A directory in which a transaction with a record in two partitions and the offset of a group is
+    complete for its coordinator, and open in all partitions; before it another one was committed."""
     files = MemoryFiles()
     node = Node(files, **CONFIG)
     node.create("t", 2)

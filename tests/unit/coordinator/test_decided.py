@@ -74,7 +74,7 @@ def test_two_outcomes_without_a_marker_between_them_are_not_clear() -> None:
 
 @pytest.mark.parametrize("version", [0, 2])
 def test_a_marker_in_the_millisecond_of_the_decision(version: int) -> None:
-    """From version 2 on it can only be that of an earlier transaction: no data of an epoch follows its marker.
-    Below, it may be the marker of this one, and the data after it another transaction."""
+    """From version 2 on it can only be that of an earlier transaction: no data of an epoch follows its
+    marker. Below, it may be the marker of this one, and the data after it another transaction."""
     found = decision(records(S.PREPARE_COMMIT, version), Seen(DECIDED, DECIDED, True))
     assert (found is not None) == (version == 2)
