@@ -1,6 +1,5 @@
 """A start and a hand-over that write the markers of transactions that their coordinator completed without
-them, interrupted by a power cut at each change of the disk: afterwards each transaction has its outcome,
-once."""
+them, interrupted by a power cut at each change of the disk: afterwards each has its outcome, once."""
 
 from __future__ import annotations
 
@@ -32,8 +31,7 @@ LATER = NOW + 1_000
 @cache
 def disk_without_markers(version: int, *, commit: bool, is_clean: bool = True) -> Disk:
     """A directory in which a transaction with a record in two partitions and the offset of a group is
-    complete for its coordinator, and open in all partitions; before it another one was committed
-    everywhere."""
+    complete for its coordinator, and open in all partitions; before it another one was committed."""
     files = MemoryFiles()
     node = Node(files, **CONFIG)
     node.create("t", 2)
@@ -102,14 +100,13 @@ def has_its_outcome(disk: Disk, version: int, *, commit: bool) -> None:
 def test_a_power_cut_in_the_start_that_writes_the_markers(version: int, commit: bool, is_clean: bool) -> None:
     files = MemoryFiles(base=disk_without_markers(version, commit=commit, is_clean=is_clean))
     Node(files, now_ms=LATER, **CONFIG)
-    count = 0
-    for state in crash_states(files, limit=STATES):
-        count += 1
+    states = list(crash_states(files, limit=STATES))
+    for state in states:
         try:
             has_its_outcome(state.disk, version, commit=commit)
         except AssertionError as error:
             raise AssertionError(f"{state.name}: {error}") from error
-    assert count >= LEAST
+    assert len(states) >= LEAST
 
 
 @pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
@@ -117,9 +114,8 @@ def test_a_power_cut_in_the_start_that_writes_the_markers(version: int, commit: 
 def test_a_power_cut_in_the_hand_over_that_writes_the_markers(version: int, commit: bool) -> None:
     files = MemoryFiles(base=disk_without_markers(version, commit=commit))
     assert hand_over(files, "/data", Owner.KAFKA, now_ms=LATER).is_ready
-    count = 0
-    for state in crash_states(files, limit=HAND_OVERS):
-        count += 1
+    states = list(crash_states(files, limit=HAND_OVERS))
+    for state in states:
         disk = MemoryFiles(base=state.disk)
         assert hand_over(disk, "/data", Owner.KAFKA, now_ms=LATER).is_ready, state.name
         found = check(disk, "/data", Owner.KAFKA, now_ms=LATER)
@@ -130,7 +126,7 @@ def test_a_power_cut_in_the_hand_over_that_writes_the_markers(version: int, comm
             values = [record.value for record in view.records()]
             assert values == [b"before", b"decided"][: 1 + commit], state.name
         has_its_outcome(disk.disk(), version, commit=commit)
-    assert count >= FEWEST
+    assert len(states) >= FEWEST
 
 
 def test_the_offsets_of_a_group_are_hidden_until_the_marker_is_there() -> None:
