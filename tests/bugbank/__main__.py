@@ -75,7 +75,7 @@ def _reason(failure: Failure) -> str:
 
 def with_words(text: str, patch: Patch) -> str:
     """Return the text of a patch with the Says lines of ``patch``."""
-    head, marker, diff = text.partition("--- a/")
+    head, marker, diff = text.partition("In: ")
     words = iter(patch.caught_by)
     lines = []
     for line in head.splitlines():

@@ -1,8 +1,9 @@
-"""A bug as a file: its description, the invariant that it breaks, the tests that must notice it, and a diff
-that reintroduces it.
+"""A bug as a file: its description, the invariant that it breaks, the tests that must notice it, and the
+changes that reintroduce it.
 
-The diff is applied by content: the old lines of each hunk must occur exactly once in the file, anywhere. So a
-patch still fits when code moves, and is reported when its code changes.
+A change names the definition that contains the code (``In: Class.method``), not the file. The tokens of the
+old code must occur exactly once in the definitions of this name. So a patch still fits when code moves to
+another file or is formatted again, and is reported when its code changes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["Hunk", "Patch", "PatchError", "Witness", "parse_patch", "read_patch"]
+from tests.bugbank.anchors import places, replaced
+
+__all__ = ["Change", "Patch", "PatchError", "Witness", "parse_patch", "read_patch"]
 
 HEADS = ("Bug", "Breaks", "Caught by", "Says", "Builds")
 
@@ -21,23 +24,23 @@ class PatchError(Exception):
 
 
 @dataclass
-class Hunk:
-    """The old and the new lines of one change in a file."""
+class Change:
+    """The old and the new lines of one change in a definition; ``scope`` is its qualified name, or a file."""
 
-    file: str
+    scope: str
     old: str = ""
     new: str = ""
 
-    def apply(self, top: Path) -> None:
-        """Raises PatchError unless the old lines occur exactly once."""
-        path = top / self.file
-        if not path.is_file():
-            raise PatchError(f"there is no {self.file}")
-        text = "\n" + path.read_text(encoding="utf-8")
-        count = text.count("\n" + self.old)
-        if count != 1 or not self.old:
-            raise PatchError(f"these lines occur {count} times in {self.file}:\n{self.old}")
-        path.write_text(text.replace("\n" + self.old, "\n" + self.new)[1:], encoding="utf-8")
+    def apply(self, top: Path) -> Path:
+        """Change a file below ``top`` and return its path. Raises PatchError unless the old code occurs
+        exactly once."""
+        found = places(top / "txnkafka", self.scope, self.old)
+        if len(found) != 1:
+            raise PatchError(f"this code occurs {len(found)} times in {self.scope}:\n{self.old}")
+        path, start, end = found[0]
+        text = path.read_text(encoding="utf-8")
+        path.write_text(replaced(text, start, end, self.old, self.new), encoding="utf-8")
+        return path
 
 
 @dataclass
@@ -58,12 +61,11 @@ class Patch:
     breaks: str = ""
     caught_by: list[Witness] = field(default_factory=list)
     builds: list[str] = field(default_factory=list)
-    hunks: list[Hunk] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
 
-    def apply(self, top: Path) -> None:
-        """Apply the bug to the package below ``top``. Raises PatchError."""
-        for hunk in self.hunks:
-            hunk.apply(top)
+    def apply(self, top: Path) -> list[Path]:
+        """Apply the bug to the package below ``top`` and return the changed files. Raises PatchError."""
+        return [change.apply(top) for change in self.changes]
 
 
 def read_patch(path: Path) -> Patch:
@@ -74,7 +76,7 @@ def read_patch(path: Path) -> Patch:
 def parse_patch(name: str, text: str) -> Patch:
     """Parse the text of a patch. Raises PatchError."""
     patch = Patch(name)
-    head, marker, diff = text.partition("--- a/")
+    head, marker, diff = text.partition("In: ")
     for line in head.splitlines():
         key, colon, value = line.partition(": ")
         if not colon or key not in HEADS:
@@ -110,21 +112,18 @@ def _take_words(patch: Patch, value: str) -> None:
 
 
 def _take_diff(patch: Patch, lines: list[str]) -> None:
-    file = ""
     for line in lines:
-        if line.startswith("--- a/"):
-            file = line.removeprefix("--- a/")
-        elif line.startswith("@@"):
-            patch.hunks.append(Hunk(file))
-        elif not line.startswith("+++ "):
-            _take_line(patch, line)
+        if line.startswith("In: "):
+            patch.changes.append(Change(line.removeprefix("In: ").strip()))
+        elif line[:1] in ("", " ", "-", "+"):
+            _take_line(patch.changes[-1], line)
+        else:
+            raise PatchError(f"{patch.name}: {line!r} is no line of a change")
 
 
-def _take_line(patch: Patch, line: str) -> None:
-    if not patch.hunks or line[:1] not in ("", " ", "-", "+"):
-        raise PatchError(f"{patch.name}: {line!r} is no line of a diff")
-    hunk, content = patch.hunks[-1], line[1:] + "\n"
+def _take_line(change: Change, line: str) -> None:
+    content = line[1:] + "\n"
     if line[:1] != "+":
-        hunk.old += content
+        change.old += content
     if line[:1] != "-":
-        hunk.new += content
+        change.new += content

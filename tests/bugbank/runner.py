@@ -124,8 +124,7 @@ def prepared(patch: Patch) -> Iterator[Path]:
             elif not each.name.startswith("."):
                 (top / each.name).symlink_to(each)
         (top / "sitecustomize.py").write_text(SITECUSTOMIZE, encoding="utf-8")
-        patch.apply(top)
-        _build(patch, top)
+        _build(patch, patch.apply(top), top)
         yield top
 
 
@@ -203,9 +202,9 @@ def wrong_package(top: Path, found: dict[str, Any], noted: str) -> str:
 # Compiling
 
 
-def _build(patch: Patch, top: Path) -> None:
+def _build(patch: Patch, changed: list[Path], top: Path) -> None:
     """Compile the modules that the patch names. Raises PatchError."""
-    touched = [hunk.file for hunk in patch.hunks if hunk.file.endswith(COMPILED)]
+    touched = [path.name for path in changed if path.suffix in COMPILED]
     if touched and not patch.builds:
         raise PatchError(f"{touched[0]} is compiled, but no line says 'Builds: ...'")
     if not patch.builds:
