@@ -54,7 +54,7 @@ def settle(
     epoch than the coordinator's log has of their producer id (``raised``): the next transaction of the id
     would decide about them. After an unclean stop, let other unknown ones join the transaction of their
     producer, or abort them; then the recovery points of the logs may be written."""
-    settling = _Settling(broker)
+    settling = _Settling(broker, transactions)
     settling.left += end_decided(broker, transactions, decided, settling.done)
     owners = {
         producer_id: metadata
@@ -133,9 +133,9 @@ def abort_if_unknown(
 class _Settling:
     """Counts the transactions whose end is not durable yet, and one more until ``settle`` has seen all."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, transactions: Transactions) -> None:
         topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
-        read = broker.transactions.coordinator.partitions.keys()
+        read = transactions.coordinator.partitions.keys()
         self.has_all_owners = topic is None or topic.partitions.keys() <= read
         self.left = 1
         self.broker = broker
