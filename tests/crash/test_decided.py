@@ -84,8 +84,8 @@ def has_its_outcome(disk: Disk, version: int, *, commit: bool) -> None:
         assert node.values(partition) == expected
         assert node.values(partition, UNCOMMITTED) == [b"before", b"decided"]
     assert committed(node, "copies") == len(expected)
-    for partition, log in node.broker.logs.items():
-        assert log.last_stable_offset == log.log_end_offset, partition
+    for log in node.broker.logs.values():
+        assert log.last_stable_offset == log.log_end_offset, log.topic_partition
     producer = Producer(node, version=version)
     begin(producer, b"next", 3)
     assert producer.end() == NONE

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import Any
 
 import pytest
 
@@ -17,7 +18,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 STATES, LEAST = (6_000, 2_000) if LONG else (250, 150)  # states that look alike count once
 SOURCE = TopicPartition("source", 0)
-CONFIG = {"transaction_state_log_num_partitions": 1, "offsets_topic_num_partitions": 1}
+CONFIG: dict[str, Any] = {"transaction_state_log_num_partitions": 1, "offsets_topic_num_partitions": 1}
 NONE = ErrorCode.NONE
 Told = list[tuple[int, str, int]]
 """Change of the disk, ``copied`` or ``committed``, and the offset."""

@@ -55,17 +55,18 @@ def settle(
     producer, or abort them; then the recovery points of the logs may be written."""
     settling = _Settling(broker)
     settling.left += end_decided(broker, transactions, decided, settling.done)
-    _settle_unknown(broker, transactions, decided, raised, settling, now_ms)
+    _settle_unknown(broker, transactions, settling, now_ms, decided=decided, raised=raised)
     settling.done(ErrorCode.NONE)
 
 
 def _settle_unknown(
     broker: Broker,
     transactions: Transactions,
-    decided: Container[OpenTransaction],
-    raised: Mapping[int, int],
     settling: _Settling,
     now_ms: int,
+    *,
+    decided: Container[OpenTransaction],
+    raised: Mapping[int, int],
 ) -> None:
     topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
     is_complete = topic is None or topic.partitions.keys() <= transactions.coordinator.partitions.keys()
@@ -77,10 +78,8 @@ def _settle_unknown(
         if producer_id != NO_PRODUCER_ID
     }
     for partition, log in broker.logs.items():
-        if not broker.serves(partition):
-            continue
         recovered_from = broker.data.recovered_from.get(partition, 0)
-        for entry in log.producers.open_transactions():
+        for entry in log.producers.open_transactions() if broker.serves(partition) else ():
             if OpenTransaction(partition, entry.producer_id, entry.producer_epoch) in decided:
                 continue
             owner = owners.get(entry.producer_id)

@@ -143,7 +143,7 @@ class OffsetCheckpoints:
         not finished."""
         contents = {}
         if not self._keeps_damaged_points:
-            points = {partition: log.recovery_point_to_write for partition, log in logs.items()}
+            points = {each: log.flushing.recovery_point_to_write for each, log in logs.items()}
             for partition, point in self._held.items():
                 if partition in points:
                     points[partition] = min(points[partition], point)

@@ -211,12 +211,6 @@ class PartitionLog(LogWriter):
         return self.flushing.recovery_point
 
     @property
-    def recovery_point_to_write(self) -> int:
-        """The recovery point for the checkpoint of the directory; it is lower while the disk has no room for
-        the leader epochs."""
-        return self.flushing.recovery_point_to_write
-
-    @property
     def has_unsynced_names(self) -> bool:
         """Whether a file was created or renamed since the last flush began."""
         return self.flushing.has_unsynced_names
@@ -386,7 +380,7 @@ class PartitionLog(LogWriter):
             self.check_usable()
             if self.needs_flush or self.flushing.has_contents:
                 self.flush()
-            if self.recovery_point_to_write < self.recovery_point:
+            if self.flushing.recovery_point_to_write < self.recovery_point:
                 raise OSError(errno.ENOSPC, "no room for the leader epochs", self.directory)
             self.local.save()
             if self.snapshots.newest(self.log_end_offset) != self.log_end_offset:

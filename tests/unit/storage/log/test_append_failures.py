@@ -142,14 +142,14 @@ def with_a_new_epoch_on_a_full_disk() -> tuple[Log, FaultPlan]:
 def test_a_new_leader_epoch_on_a_full_disk_does_not_fence_the_log() -> None:
     """Its batch is acknowledged, and the checkpoint of recovery points waits for the file of the epochs."""
     log, plan = with_a_new_epoch_on_a_full_disk()
-    assert (log.log.fenced, log.log.recovery_point, log.log.recovery_point_to_write) == (None, 4, 2)
+    assert (log.log.fenced, log.log.recovery_point, log.log.flushing.recovery_point_to_write) == (None, 4, 2)
     log.append(data(), leader_epoch=3)
     log.log.flush()
-    assert (log.log.recovery_point, log.log.recovery_point_to_write) == (6, 2)
+    assert (log.log.recovery_point, log.log.flushing.recovery_point_to_write) == (6, 2)
     plan.fails = 0
     log.append(data(), leader_epoch=3)
     log.log.flush()
-    assert (log.log.recovery_point, log.log.recovery_point_to_write) == (8, 8)
+    assert (log.log.recovery_point, log.log.flushing.recovery_point_to_write) == (8, 8)
     file = log.log.files.read(log.log.files.join(log.log.directory, LEADER_EPOCH_CHECKPOINT), 100)
     assert parse_leader_epoch_checkpoint(file) == [EpochEntry(0, 0), EpochEntry(3, 2)]
 
@@ -158,7 +158,7 @@ def test_a_crash_before_the_disk_has_room_loses_no_leader_epoch() -> None:
     log, plan = with_a_new_epoch_on_a_full_disk()
     plan.fails = 0
     log.log.local.close_files()
-    start = Start(clean_shutdown=False, recovery_point=log.log.recovery_point_to_write)
+    start = Start(clean_shutdown=False, recovery_point=log.log.flushing.recovery_point_to_write)
     again = opened(log.log.files, start)
     assert (again.log_end_offset, again.epochs.entries) == (4, [EpochEntry(0, 0), EpochEntry(3, 2)])
 
