@@ -32,7 +32,8 @@ class Program:
     """A program that copies each record of a topic, or each line of a file, to a topic exactly once.
 
     ``prepare`` fetches and builds once; it raises NotFetchedError. ``command`` is the command line for a
-    place. ``about`` names the guarantee and what the program does.
+    place. ``about`` names the guarantee and what the program does. ``repeats`` is the reason why a program
+    repeats records, whatever it promises.
     """
 
     name: str
@@ -42,3 +43,4 @@ class Program:
     command: Callable[[Place], list[str]]
     input: Input = "transactions"
     target: str = "out"
+    repeats: str = ""
