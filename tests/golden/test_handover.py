@@ -24,6 +24,10 @@ REFUSED = {
 }  # fmt: skip
 
 
+SKIPPED_MARKERS = "kafka_4_4_no_markers"
+SKIPPED = ["__consumer_offsets-0", "__consumer_offsets-0", "orders-0", "orders-0", "orders-1", "orders-2"]
+
+
 @pytest.mark.parametrize("case", cases(), ids=lambda case: case.name)
 def test_every_directory(case: Case) -> None:
     files, path = OverlayFiles(LocalDataFiles()), str(case.logs)
@@ -36,7 +40,9 @@ def test_every_directory(case: Case) -> None:
     done = hand_over(files, path, Owner.TXNKAFKA, now_ms=NOW)
     assert done.is_ready == planned.is_possible
     if case.damage is None and planned.was_clean:
-        assert planned.steps == done.steps == []
+        markers = [] if case.name != SKIPPED_MARKERS else SKIPPED
+        assert [step.partition for step in planned.steps] == markers
+        assert [step.partition for step in done.steps] == markers
     if done.is_ready:
         assert check(files, path, Owner.TXNKAFKA, now_ms=NOW).is_ready
         found = verify(LogDir(path, file_system=files)).findings

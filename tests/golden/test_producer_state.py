@@ -146,7 +146,7 @@ def _assert_last_stable_offset(case: Case, facts: dict[str, Any], unstable: int 
 
 
 def test_most_partitions_have_snapshots() -> None:
-    assert (len(PARTITIONS), len(WITH_SNAPSHOTS)) == (204, 181)
+    assert (len(PARTITIONS), len(WITH_SNAPSHOTS)) == (226, 203)
 
 
 @each_of(WITH_SNAPSHOTS)
