@@ -22,8 +22,6 @@ NOT_OF_A_BROKER = {"clean_no_meta_properties", "clean_other_cluster", "kafka_2_8
 REFUSED = {
     "clean_flip_last_payload", "clean_missing_segment", "clean_torn_tail", "crash_flip_old_payload",
 }  # fmt: skip
-
-
 SKIPPED_MARKERS = "kafka_4_4_no_markers"
 SKIPPED = ["__consumer_offsets-0", "__consumer_offsets-0", "orders-0", "orders-0", "orders-1", "orders-2"]
 
