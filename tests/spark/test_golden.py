@@ -19,8 +19,8 @@ from tests.spark.answers import ALL_COLUMNS, Json, expected_lines, line, without
 from txnkafka import TopicPartition
 from txnkafka.spark import batches
 
-DIRECTORIES = 126
-RECORDS = {"read_committed": 13_123, "read_uncommitted": 23_214}
+DIRECTORIES = 130
+RECORDS = {"read_committed": 14_507, "read_uncommitted": 25_000}
 
 
 class Expected(NamedTuple):

@@ -29,7 +29,7 @@ __all__ = ["repair"]
 REPAIRED = 1
 NOTHING, DONE, PLANNED, REFUSED = "nothing-to-do", "repaired", "would-be-repaired", "refused"
 WORDS = {NOTHING: "with nothing to do", DONE: "repaired", PLANNED: "would be repaired", REFUSED: "refused"}
-AS_A_START = "This checked what a broker checks when it starts; 'txnkafka verify' checks everything."
+AS_A_START = "This checked what a broker checks at a start; 'txnkafka verify' checks the rest."
 OWNER = "give it to the broker's user ('chown -R') before the broker starts"
 IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also finds faults beyond repair."
 
