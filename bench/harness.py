@@ -202,8 +202,8 @@ class Outcome:
 def timed(
     timing: list[tuple[float, float]], cpu_clock: Callable[[], float] = time.thread_time
 ) -> Iterator[None]:
-    """Append (CPU seconds, wall seconds) of the block. The CPU time is that of this thread; with
-    ``time.process_time`` as ``cpu_clock`` that of all threads."""
+    """Append (CPU seconds, wall seconds) of the block. The default clock counts the CPU time of this thread;
+    ``time.process_time`` as ``cpu_clock`` counts all threads."""
     wall, cpu = time.perf_counter(), cpu_clock()
     yield
     cpu = cpu_clock() - cpu

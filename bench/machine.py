@@ -132,7 +132,7 @@ def _crc32c() -> str:
 
 
 def _decompression() -> str:
-    """The files of the C functions that the reader calls, with the versions that lz4 and zstd tell."""
+    """The files of the C functions that the reader calls, with the versions that lz4 and zstd report."""
     from txnkafka._core.codec_functions import codec_libraries
     from txnkafka.record import compression  # names the files of Python's bindings
 

@@ -26,7 +26,7 @@ class Versions(NamedTuple):
         return f"{self.first}-{self.last}"
 
     def part(self, text: str | None) -> Versions | None:
-        """What ``3``, ``3+`` or ``3-5`` has of these versions; None where that is nothing."""
+        """Return the versions that ``3``, ``3+`` or ``3-5`` selects; None if it selects none."""
         if text in (None, "none"):
             return None
         first, is_range, last = text.partition("-")

@@ -25,7 +25,7 @@ Json = Any
 
 
 def text_of(folder: Path, *options: str) -> str:
-    """What the tool prints of a partition's files."""
+    """Return the output of the dump tool for the files of a partition."""
     return _dump(folder, [path.name for path in _files(folder)], *options)
 
 

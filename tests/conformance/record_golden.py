@@ -224,7 +224,7 @@ def record_history(folder: Path, work: Path) -> None:
 
 
 def record_crash(folder: Path, work: Path) -> None:
-    """SIGKILL, and what the broker makes of it."""
+    """Record a broker that is killed, and its recovery."""
     case = Case(folder, "kafka_4_4_crash", "4.4.0: SIGKILL with open transactions, and the recovery")
     with KafkaBroker(work, PROPERTIES) as kafka:
         history = History(kafka, "crash")
@@ -294,7 +294,7 @@ def _stop_while(kafka: KafkaBroker, history: History) -> None:
 
 
 def main() -> None:
-    """Record all of them."""
+    """Record the named cases; without names, all cases."""
     cases = {"kafka_4_4": record_history, "crash": record_crash, "no_markers": record_stop}
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary) / "cases"

@@ -1,4 +1,4 @@
-"""The table of Apache Kafka's messages has what the message definitions of the fetched release have."""
+"""The table of Apache Kafka's messages agrees with the message definitions of the fetched release."""
 
 from __future__ import annotations
 

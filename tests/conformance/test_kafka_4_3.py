@@ -121,7 +121,7 @@ def test_a_directory_at_the_level_of_4_3_goes_from_4_4_to_4_3(tmp_path: Path) ->
 def test_4_3_refuses_features_of_4_4(
     tmp_path: Path, release: str | None, features: dict[str, int], newer: int, says: str
 ) -> None:
-    """``handover`` has a warning for each of them, and the directory stays good for Apache Kafka 4.4."""
+    """``handover`` warns of each feature, and Apache Kafka 4.4 can still start on the directory."""
     kafka = KafkaBroker(tmp_path, INTERNAL, release=release, features=features)
     kafka.format()
     kafka.start()

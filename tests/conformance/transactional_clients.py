@@ -45,7 +45,7 @@ def java_program(
     sources: Path = HERE / "java" / "clients",
     options: Sequence[str] = JVM,
 ) -> list[str]:
-    """The command of a program of ``sources``, compiled against the jars with what it uses, unless it was."""
+    """Return the command of a program of ``sources``; compile it first unless that is done."""
     classes = PROGRAMS / name
     stamp = classes / f"{program}.compiled"
     newest = max(source.stat().st_mtime for source in sources.glob("*.java"))

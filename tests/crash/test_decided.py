@@ -130,7 +130,7 @@ def test_a_power_cut_in_the_hand_over_that_writes_the_markers(version: int, comm
 
 
 def test_the_offsets_of_a_group_are_hidden_until_the_marker_is_there() -> None:
-    """What a start has to do: without it this directory holds the group back."""
+    """Before a start writes the marker, this directory holds the group back."""
     disk = MemoryFiles(base=disk_without_markers(2, commit=True))
     offsets = LogDir("/data", file_system=disk).partition("__consumer_offsets", 0)
     assert offsets.last_stable_offset < offsets.log_end_offset

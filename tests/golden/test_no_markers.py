@@ -64,7 +64,7 @@ def committed_offsets() -> Iterator[tuple[str, int | None]]:
 
 
 def check_ended(path: Path) -> None:
-    """Compare what the files say with the coordinator's outcomes."""
+    """Compare the files with the outcomes of the coordinator."""
     log_dir = LogDir(str(path))
     for partition in PARTITIONS:
         values = [record.value for record in log_dir.partition(*partition).records()]

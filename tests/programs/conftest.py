@@ -1,4 +1,4 @@
-"""Says what came of each program."""
+"""Prints the result of each program at the end of a run."""
 
 from __future__ import annotations
 

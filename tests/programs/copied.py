@@ -22,7 +22,7 @@ def value_of(number: int) -> str:
 
 
 def distinct(copies: Iterable[str]) -> int:
-    """How many different records are copied."""
+    """Return the number of different records among the copies."""
     return len({json.loads(copy)["id"] for copy in copies})
 
 

@@ -21,7 +21,7 @@ Write = Callable[[Sequence[int]], None]
 
 
 class Feeder(threading.Thread):
-    """Writes the numbers from 0 on, as far as ``allow`` permits. ``failure`` is what has ended the thread."""
+    """Writes the numbers from 0 on, as far as ``allow`` permits. ``failure`` has ended the thread."""
 
     def __init__(self, write: Write, records: int) -> None:
         super().__init__(name="feeder", daemon=True)

@@ -40,7 +40,7 @@ class Supervised:
         self.kills += 1
 
     def close(self) -> None:
-        """Leave no process of the group behind."""
+        """Kill all processes of the group."""
         if self._process is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self._process.pid, signal.SIGKILL)

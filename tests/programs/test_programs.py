@@ -14,7 +14,7 @@ from tests.programs.trial import KILLED, RECORDS, differences, run
 
 SEED = 1
 FOUND: list[str] = []
-"""What came of each program, for the summary of the run."""
+"""One line for each program, for the summary of the run."""
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)

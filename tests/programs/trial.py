@@ -1,4 +1,4 @@
-"""Runs a program on `txnkafka serve`, kills both several times, and compares what it has committed."""
+"""Runs a program on `txnkafka serve`, kills both several times, and compares the committed records."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Trial(NamedTuple):
 
 
 def differences(trial: Trial) -> list[str]:
-    """Differences from exactly once; nothing if there is none."""
+    """Return the differences from exactly once; an empty list means none."""
     return list(wrong(range(RECORDS), trial.committed))
 
 

@@ -36,7 +36,7 @@ class Step(NamedTuple):
 
 
 class Story:
-    """What the clients of one conversation know. ``timeout_ms`` is that of their transactions."""
+    """The knowledge of the clients of one conversation. ``timeout_ms`` is their transaction timeout."""
 
     def __init__(self, timeout_ms: int = 60_000) -> None:
         self._timeout_ms = timeout_ms

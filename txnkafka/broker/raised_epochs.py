@@ -26,7 +26,7 @@ def seen_epochs(broker: Broker) -> dict[int, SeenEpochs]:
     for log in broker.logs.values():
         for entry in log.producers.entries():
             epoch = entry.producer_epoch
-            # the epoch of a marker has no data yet, unless it is that of the transaction that it ends
+            # the epoch of a marker has no data yet, unless it is the epoch of the transaction that it ends
             of_data = epoch if entry.last_sequence >= 0 else epoch - 1
             known = found.get(entry.producer_id)
             if known is not None:

@@ -248,7 +248,7 @@ class ConsumerGroups:
         if gone:
             metadata_hash, epoch = hash_of(subscriptions, self.host.image), group.epoch + 1
             records.append(consumer_records.epoch_record(group_id, epoch, metadata_hash))
-            if not left:  # nobody has a target to wait for; at time 0, the next member does not wait either
+            if not left:  # no member waits for a target; at time 0, the next member does not wait either
                 records.append(consumer_records.target_epoch_record(group_id, epoch, 0))
         is_appended = self.append(group_id, records, call)
         for member in gone if is_appended else ():

@@ -35,8 +35,8 @@ NOTHING_SEEN: Final[Mapping[int, SeenEpochs]] = MappingProxyType({})
 
 class Setting(NamedTuple):
     """The clock, the level of the feature ``transaction.version``, a producer id to use, and the limits.
-    ``seen`` has the producer ids of which partitions may know greater epochs than the coordinator, whose log
-    has lost its end."""
+    ``seen`` has the producer ids that may have greater epochs in partitions than in the coordinator, because
+    its log has lost its end."""
 
     now_ms: int
     version: int

@@ -71,8 +71,8 @@ def transition(
     """What ``event`` makes of ``metadata`` (None: the id is unknown).
 
     ``version`` is the level of the feature ``transaction.version``: it decides how the coordinator itself
-    ends a transaction. ``producer_id`` is an unused one, after ``NeedsProducerId``; ``seen`` is that of
-    ``Setting``.
+    ends a transaction. ``producer_id`` is an unused one, after ``NeedsProducerId``; ``seen`` is
+    explained in ``Setting``.
     """
     rule = RULES[type(event)]
     return rule(metadata, event, Setting(now_ms, version, producer_id, limits, seen))

@@ -30,7 +30,7 @@ def state_files(files: MemoryFiles) -> dict[str, bytes]:
 
 
 def put_back(files: MemoryFiles, content: dict[str, bytes], *, start: str = "unclean") -> None:
-    """Replace the log of the coordinator, of which no recovery point says that it was longer: after a power
+    """Replace the log of the coordinator. No recovery point shows that it was longer: after a power
     cut all logs are checked, or only what lies after their recovery points (``settled``), or none of them in
     a directory that was restored in parts (``clean``)."""
     points = parse_offset_checkpoint(files.read(POINTS, 1000)) if start == "settled" else {}

@@ -68,8 +68,8 @@ class FlushState:
 
     @property
     def recovery_point_to_write(self) -> int:
-        """The recovery point for the checkpoint: recovery derives what the disk had no room for from the
-        batches at and after it."""
+        """The recovery point for the checkpoint: recovery derives the contents that found no room
+        on the disk from the batches at and after it."""
         return min(self.recovery_point, self._unwritten_from)
 
     def check_contents(self) -> None:
