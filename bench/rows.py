@@ -204,7 +204,7 @@ def _two_threads(plan: Plan, codec: str) -> Contest:
         sides,
         [Comparison(TWO_THREADS.name, COPY.name, THREADS_GOAL, by_wall=True)],
         plan.rounds,
-        "The wall clock of two threads needs two idle processors; their CPU time is that of all threads.",
+        "The wall clock of two threads needs two idle processors; their CPU time counts all threads.",
     )
 
 

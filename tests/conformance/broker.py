@@ -31,7 +31,7 @@ PROPERTIES = {
 
 
 def java(memory: str, *arguments: str, jars: Path | None = None) -> list[str]:
-    """The command for one of the main classes of Kafka, or of another release of it in ``jars``."""
+    """The command for a main class of Kafka, or of another release in ``jars``."""
     return ["java", memory, "-XX:+UseSerialGC", "-cp", f"{jars or kafka_jars()}/*", *arguments]
 
 

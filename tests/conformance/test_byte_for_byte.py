@@ -110,7 +110,7 @@ def test_a_duplicate_from_before_the_restart(kafka_log: KafkaLog, directory: Pat
 
 
 def test_abandon_is_what_a_crash_leaves(kafka_log: KafkaLog, directory: Path) -> None:
-    """Kafka's process goes on: closing the files must not cut what is reserved, or write anything."""
+    """Kafka's process goes on: closing the files must neither cut the reserved space nor write."""
     twins = Twins(kafka_log, directory, SMALL)
     for sequence in range(20):
         producer = {"producer_id": 7, "producer_epoch": 0, "base_sequence": sequence}

@@ -28,7 +28,7 @@ TOPIC, GROUP, SECONDS = "t", "copies", 60
 
 @pytest.fixture
 def kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
-    """Apache Kafka 4.3.1, not running; its directory is not there yet."""
+    """Apache Kafka 4.3.1, not started, without a directory."""
     broker = KafkaBroker(tmp_path, INTERNAL, is_static=True, jars=kafka_4_3_jars())
     yield broker
     broker.stop()

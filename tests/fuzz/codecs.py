@@ -86,7 +86,7 @@ def _lz4_sealed(content: bytes) -> bytes:
 
 
 def check_payload(codec: int, content: bytes) -> str:
-    """Compare the readers with the model, and with each other in what they refuse and why."""
+    """Compare the readers with the model, and their refusals with each other."""
     magic, payload = (content[0] % 3, content[1:]) if content else (2, b"")
     results = []
     for reader in READERS:

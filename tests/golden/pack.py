@@ -19,7 +19,7 @@ FILTERS = [{"id": lzma.FILTER_LZMA2, "preset": 9 | lzma.PRESET_EXTREME, "dict_si
 
 
 def packed(folder: Path, names: Iterable[str]) -> bytes:
-    """Pack all files of the cases of these names as one tar."""
+    """Pack all files of the named cases as one tar."""
     files = [path for name in names for path in (folder / name).rglob("*") if path.is_file()]
     files.sort(key=lambda path: (path.suffix, path.name, path.as_posix()))
     buffer = io.BytesIO()

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 __all__ = ["Input", "Place", "Program"]
 
 Input = Literal["transactions", "records", "lines"]
-"""A topic written in transactions, some of which are aborted; a topic without transactions; a file."""
+"""A topic with committed and aborted transactions; a topic without transactions; a file."""
 
 
 class Place(NamedTuple):

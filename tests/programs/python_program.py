@@ -1,4 +1,4 @@
-"""Programs in Python, each in a virtual environment of its own."""
+"""Programs in Python, in separate virtual environments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def python_of(requirement: str) -> str:
 
 
 def prepared(requirement: str, oldest: tuple[int, int]) -> None:
-    """Make the environment, unless it is there, with the first interpreter that is not too old. Raises
+    """Make the environment, unless it exists, with the first interpreter that is not too old. Raises
     NotFetchedError."""
     python = Path(python_of(requirement))
     environment = python.parents[1]

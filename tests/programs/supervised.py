@@ -1,4 +1,4 @@
-"""``Supervised``: a program in a process group of its own, which is started again whenever it has ended."""
+"""``Supervised``: a program in a separate process group, started again whenever it has ended."""
 
 from __future__ import annotations
 

@@ -153,7 +153,7 @@ def identity_after(metadata: TransactionMetadata) -> ProducerIdAndEpoch:
 def raised(metadata: TransactionMetadata, seen: Mapping[int, SeenEpochs]) -> TransactionMetadata:
     """Return the image with an epoch above the epochs of the producer id's data in partitions, and above the
     one after them, which a producer of transaction version 2 may have been given: all of these are fenced,
-    because the coordinator's log has lost what it knew of their transactions. The outcome of the last one
+    because the coordinator's log has lost the records of their transactions. The outcome of the last one
     that it knows is forgotten: a commit of a lost one is no repeated request for it."""
     epochs = seen.get(metadata.producer_id)
     if epochs is None or epochs.of_data <= metadata.producer_epoch:

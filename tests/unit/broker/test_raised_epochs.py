@@ -188,7 +188,7 @@ def test_epochs_of_the_next_producer_id_are_looked_at(later: int) -> None:
 def test_the_next_transaction_does_not_commit_one_whose_records_were_lost(
     state: TransactionState, version: int, start: str
 ) -> None:
-    """It is open in partition 1, of which the coordinator does not know, and its producer may not end it."""
+    """It is open in partition 1, which the coordinator does not know, and its producer may not end it."""
     node, old = with_lost_records(state, version, stays_open=True, start=start)
     goes_on(node, old, version)
     assert b"open" not in node.values(1, isolation_level=COMMITTED)

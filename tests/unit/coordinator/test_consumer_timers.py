@@ -37,7 +37,7 @@ def test_partitions_are_assigned_when_the_clock_was_put_back() -> None:
 
 @pytest.mark.parametrize("interval_ms", [0, 60_000])
 def test_a_group_that_everybody_leaves_has_no_targets_to_compute(interval_ms: int) -> None:
-    """The epoch of the targets is that of the group (since Kafka 4.4), also after a restart; the next member
+    """The targets have the epoch of the group (since Kafka 4.4), also after a restart; the next member
     waits for no interval."""
     node = ConsumerNode({"t": 2}, consumer=config(assignment_interval_ms=interval_ms))
     one, two = Consumer(node, "a").join(), Consumer(node, "b").join()

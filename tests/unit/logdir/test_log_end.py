@@ -210,7 +210,7 @@ def test_a_damaged_last_offset_does_not_take_the_batches_behind_it(
 
 
 def of_parts(path: Path, *parts: bytes | int) -> Path:
-    """Write a segment of these bytes, and of a number of zeros, without occupying the disk."""
+    """Write a segment of these bytes and a number of zeros, without occupying the disk."""
     path = path / "t-0" / f"{0:020}.log"
     path.parent.mkdir(parents=True)
     with path.open("wb") as file:
