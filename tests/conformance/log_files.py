@@ -12,8 +12,6 @@ from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 
 __all__ = ["differences"]
 
-ENTRY_BYTES = {"index": 8, "timeindex": 12}
-
 
 def differences(
     theirs: Path, ours: Path, *, log_start: int, log_end: int, idle_since_ms: int
@@ -30,7 +28,6 @@ def differences(
         found.append(f"epochs: {epochs[0]} and {epochs[1]}")
     for name in sorted(their_names & our_names):
         contents = [(path / name).read_bytes() for path in (theirs, ours)]
-        contents[0] = _without_reserved_space(name, contents[0])
         if name.endswith(".snapshot"):
             entries = [_producers(each, idle_since_ms) for each in contents]
             masked = [_as_kafka_has_it(*pair) for pair in zip(*entries, strict=False)]
@@ -39,15 +36,6 @@ def differences(
         elif contents[0] != contents[1]:
             found.append(_shown(name, *contents))
     return found
-
-
-def _without_reserved_space(name: str, content: bytes) -> bytes:
-    """Return an index without the zeros after its last entry, which Kafka leaves at a stop since 4.4
-    (``AbstractIndex.close``)."""
-    entry = ENTRY_BYTES.get(name.rpartition(".")[2])
-    if entry is None:
-        return content
-    return content[: -(-len(content.rstrip(b"\0")) // entry) * entry]
 
 
 def _names(directory: Path) -> set[str]:

@@ -58,12 +58,18 @@ class Writers:
             elif luck < 0.35:
                 self.end(self._rng.randrange(4), commit=True)
             elif luck < 0.45:
-                self._twins.roll()
+                self.roll()
             elif luck < 0.5:
                 self._twins.wait(700)
             else:
                 self.data(self._rng.randrange(-1, 5))
         self._twins.advance_high_watermark(self._twins.ours.log_end_offset)
+
+    def roll(self) -> None:
+        """Roll a segment that ends with a record which stays: an emptied last batch is kept by ours only."""
+        end = self._twins.ours.log_end_offset
+        self._twins.append(bytes(encode_batch([(b"unique %d" % end, b"v", self._twins.now_ms)])))
+        self._twins.roll()
 
     def data(self, producer_id: int) -> None:
         """A batch of up to four records; producers 0 to 3 have transactions, 4 has none, -1 is nobody."""

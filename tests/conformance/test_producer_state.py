@@ -85,10 +85,9 @@ class Ours:
             return checked.code, -1, -1, -1, self.unstable()
         first_offset, self.end_offset = self.end_offset, self.end_offset + header.count
         final = header._replace(base_offset=first_offset, last_offset=self.end_offset - 1)
-        self.table.append(read_batch(encode([final])))
-        if header.attributes & 0x10:
-            is_control = header.control_type >= 0
-            self.verifications.on_append(header.producer_id, header.producer_epoch, is_control=is_control)
+        batch = read_batch(encode([final]))
+        self.table.append(batch)
+        self.verifications.on_append(batch)
         return 0, first_offset, self.end_offset - 1, -1, self.unstable()
 
     def unstable(self) -> int:

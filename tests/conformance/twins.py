@@ -6,6 +6,8 @@ What differs by design stands in DIVERGENCES.md; it is the only thing that is pu
   rolled the segment by then; ours follows with ``_follow_refusal``;
 - a duplicate that Kafka does not remember any more: ours finds it in the log;
 - a duplicate of a batch in a transaction that has ended: ours refuses it;
+- the first batch of an empty log with a sequence above 0: ours refuses it, and it is not sent to Kafka
+  (KAFKA-15591);
 - a cut inside a batch: Kafka leaves a gap, ours none, so it is moved to the batch's beginning;
 - after a cut Kafka forgets verifications of producers whose batches it replays;
 - snapshots at or below the log start, which Kafka removes; the order of a snapshot's entries, which is that
@@ -31,10 +33,12 @@ from tests.conformance.append_answer import Answer, answer_of, repeats_ended
 from tests.conformance.kafka_log import KafkaLog
 from tests.conformance.log_files import differences
 from txnkafka import TopicPartition
+from txnkafka._core.encode import encode_batch
+from txnkafka._core.validate import read_batch
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
 from txnkafka.env import LocalDataFiles
-from txnkafka.errors import KafkaError
+from txnkafka.errors import KafkaError, OutOfOrderSequenceError
 from txnkafka.storage.cleaner.compaction import clean
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import format_partition_metadata, parse_offset_checkpoint
@@ -102,6 +106,9 @@ class Twins:
     ) -> Answer:
         """Append to both. ``guards`` are theirs and ours."""
         before = self.theirs
+        ours = self._append_ours(batch, origin, leader_epoch, transaction_version, guards[1])
+        if ours.code == OutOfOrderSequenceError.code and before["end"] == 0 and _sequence(batch) > 0:
+            return ours
         self.theirs = self._kafka.ask(
             "append",
             batch=base64.b64encode(batch).decode(),
@@ -112,7 +119,6 @@ class Twins:
             guard=guards[0],
         )
         theirs = answer_of(self.theirs)
-        ours = self._append_ours(batch, origin, leader_epoch, transaction_version, guards[1])
         is_written = self.theirs["end"] > before["end"]
         if ours.code == 0 and theirs.code in FORGOTTEN:
             # found in the log, below what Kafka remembers
@@ -196,7 +202,8 @@ class Twins:
         self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
         for producer_id in self._verifying - {*self.theirs["verifying"]}:
             # Kafka forgets them for the batches that it replays
-            self.ours.verification.on_append(producer_id, -1, is_control=False)
+            batch = encode_batch([(None, b"", 0)], producer_id=producer_id, base_sequence=0, transactional=True)
+            self.ours.verification.on_append(read_batch(batch))
         self._reloaded()
         # until it is told again, Kafka's last stable offset waits for transactions below the high watermark
         self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
@@ -375,6 +382,10 @@ def _kafka_name(name: str) -> str:
     """What UnifiedLog calls it; the small sizes have a name of their own, for tests."""
     small = name in ("segment_bytes", "segment_index_bytes")
     return ("internal." if small and name == "segment_bytes" else "") + name.replace("_", ".")
+
+
+def _sequence(batch: bytes) -> int:
+    return int.from_bytes(batch[53:57], signed=True)
 
 
 def _identity(batch: bytes) -> bytes:

@@ -31,6 +31,7 @@ import org.apache.kafka.storage.internals.log.LogToClean;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.RecordValidationException;
 import org.apache.kafka.storage.internals.log.SkimpyOffsetMap;
+import org.apache.kafka.storage.internals.log.TimestampOffset;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
 import org.apache.kafka.storage.internals.log.VerificationGuard;
 import org.apache.kafka.storage.internals.utils.Throttler;
@@ -120,6 +121,7 @@ public final class KafkaLog {
                 break;
             case "close":
                 log.flush(true);
+                finishFiles(log.activeSegment());
                 log.close();
                 time.finish();
                 log = null;
@@ -143,6 +145,16 @@ public final class KafkaLog {
             0, new SkimpyOffsetMap(memory), 64 << 10, 1 << 20, 0.9, throttler, time, partition -> { });
         Map.Entry<Long, CleanerStats> done = cleaner.clean(range);
         return "\"code\":0,\"dirty\":" + done.getKey() + ",\"uncleanable\":" + range.firstUncleanableOffset();
+    }
+
+    /* Does what Kafka did at a close before 4.4, and what txnkafka does (DIVERGENCES.md): the time index gets its
+       last entry, and the reserved space of the log and both indexes is cut off. */
+    private static void finishFiles(LogSegment active) throws IOException {
+        TimestampOffset largest = active.readMaxTimestampAndOffsetSoFar();
+        active.timeIndex().maybeAppend(largest.timestamp(), largest.offset(), true);
+        active.timeIndex().trimToValidSize();
+        active.offsetIndex().trimToValidSize();
+        active.log().trim();
     }
 
     private static long offset(Map<String, String> options) {

@@ -7,8 +7,9 @@ remaining records is removed, too, unless
 
 - it has the last sequence that is known of a producer, or is a marker that alone knows a producer's epoch.
   Such a marker stays as it is: Kafka empties it, and an empty one tells nothing when the log is replayed;
-- it ends a segment. Kafka keeps the last batch of a pass only. With the last one of each segment, nothing
-  looks like a missing segment, and a segment says by itself how far it reaches.
+- it ends a segment. Kafka keeps only a batch that ends at the high watermark (before 4.4: the last batch of
+  the pass). Because the last batch of each segment stays, no gap looks like a missing segment, and each
+  segment shows where it ends.
 
 Source: ``Cleaner.cleanInto``, ``MemoryRecords.filterTo``; KIP-98, KIP-534.
 """
