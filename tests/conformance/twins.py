@@ -6,8 +6,7 @@ What differs by design stands in DIVERGENCES.md; it is the only thing that is pu
   rolled the segment by then; ours follows with ``_follow_refusal``;
 - a duplicate that Kafka does not remember any more: ours finds it in the log;
 - a duplicate of a batch in a transaction that has ended: ours refuses it;
-- the first batch of an empty log with a sequence above 0: ours refuses it, and it is not sent to Kafka
-  (KAFKA-15591);
+- the first batch of an empty log with a sequence above 0: ours refuses it, Kafka gets none (KAFKA-15591);
 - a cut inside a batch: Kafka leaves a gap, ours none, so it is moved to the batch's beginning;
 - after a cut Kafka forgets verifications of producers whose batches it replays;
 - snapshots at or below the log start, which Kafka removes; the order of a snapshot's entries, which is that
@@ -202,8 +201,8 @@ class Twins:
         self.theirs = self._kafka.ask("truncate", offset=offset, now=self.now_ms)
         for producer_id in self._verifying - {*self.theirs["verifying"]}:
             # Kafka forgets them for the batches that it replays
-            batch = encode_batch([(None, b"", 0)], producer_id=producer_id, base_sequence=0, transactional=True)
-            self.ours.verification.on_append(read_batch(batch))
+            fields = {"producer_id": producer_id, "base_sequence": 0, "transactional": True}
+            self.ours.verification.on_append(read_batch(encode_batch([(None, b"", 0)], **fields)))
         self._reloaded()
         # until it is told again, Kafka's last stable offset waits for transactions below the high watermark
         self.theirs = self._kafka.ask("high_watermark", offset=self.ours.high_watermark)
