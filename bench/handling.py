@@ -15,12 +15,12 @@ from bench.recovering import MEMORY
 from bench.servers import fresh
 from txnkafka._core.encode import encode_batch
 from txnkafka.env import SystemClock
-from txnkafka.server.context import Context, Node
+from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions
-from txnkafka.server.handlers import SERVED, handler_of
+from txnkafka.server.handlers import SERVED
+from txnkafka.server.peer import Node, Peer
 from txnkafka.server.receive_buffer import BlockPool
 from txnkafka.server.session import Request, Session
-from txnkafka.server.topics_at_start import settle
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
 from txnkafka.wire.messages.api_versions import ApiVersionsRequest
 from txnkafka.wire.messages.end_txn import EndTxnRequest
@@ -45,6 +45,12 @@ def _plain(name: str, request: Any) -> Kind:
     return lambda side, count: ((name, request) for _ in range(count))
 
 
+def framed(name: str, version: int, request: Any, number: int = 0) -> bytes:
+    """Return the bytes of a request, with its size in front."""
+    header = RequestHeader(NAMES[name], version, number, "bench")
+    return b"".join(write_request(header, request))
+
+
 def _batch(*, producer_id: int = -1, producer_epoch: int = -1, number: int = 0) -> bytearray:
     return encode_batch(
         [(None, b"%0100d" % number, SystemClock().now_ms())],
@@ -53,6 +59,13 @@ def _batch(*, producer_id: int = -1, producer_epoch: int = -1, number: int = 0) 
         base_sequence=-1 if producer_id < 0 else 0,
         transactional=producer_id >= 0,
     )
+
+
+def produce_request(
+    transactional_id: str | None = None, *, producer_id: int = -1, producer_epoch: int = -1
+) -> ProduceRequest:
+    """Return a Produce request of one record."""
+    return _produce(_batch(producer_id=producer_id, producer_epoch=producer_epoch), transactional_id)
 
 
 def _produce(batch: bytearray, transactional_id: str | None = None) -> ProduceRequest:
@@ -104,6 +117,7 @@ class Wire:
         self._host = host
         self._session = Session(BlockPool(), host.broker.config.socket_request_max_bytes, SERVED)
         self._node = Node("127.0.0.1", 9092, FetchSessions())
+        self._dispatcher = Dispatcher(host.broker, host.clock.now_ms)
 
     def send(self, content: memoryview) -> bytearray:
         """Serve what came; returns what went out."""
@@ -127,9 +141,9 @@ class Wire:
 
     def _serve(self, request: Request) -> None:
         header = request.header
-        context = Context(self._node, self._host.clock.now_ms(), header.client_id)
+        peer = Peer(self._node, header.client_id)
         reply = partial(self._session.respond, request)
-        handler_of(header.api)(self._host.broker, request.message, header.api_version, context, reply)
+        self._dispatcher.call(header.api, header.api_version, request.message, peer, reply)
 
 
 class HandlerSide:
@@ -161,12 +175,11 @@ class HandlerSide:
     def _serve(self, requests: list[tuple[str, Any]]) -> tuple[float, float]:
         frames = bytearray()
         for number, (name, request) in enumerate(requests):
-            header = RequestHeader(NAMES[name], VERSIONS[name], number, "bench")
-            frames += b"".join(write_request(header, request))
+            frames += framed(name, VERSIONS[name], request, number)
         timing: list[tuple[float, float]] = []
         with timed(timing):
             answers = self._wire.send(memoryview(frames))
-        settle(self._host.broker, self._host.clock)
+        self._host.idle()
         answers += self._wire.answers()
         self._check(requests, answers)
         return timing[0]

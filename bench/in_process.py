@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 from bench.harness import DisagreementError, Timing
@@ -19,12 +18,13 @@ from txnkafka._core.encode import encode_batch
 from txnkafka.broker.broker import open_broker
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.durability import Mode
+from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import ProduceRequest, ProduceResult
 from txnkafka.coordinator.txn_events import Answer
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
-from txnkafka.server.topics_at_start import create_topics, settle
+from txnkafka.server.topics_at_start import create_topics
 
 __all__ = ["PARTITION", "Host", "InProcessSide", "ThreeSyncs"]
 
@@ -35,45 +35,30 @@ TIMEOUT_MS = 60_000
 DATA_BYTES, STATE_BYTES, MARKER_BYTES = 170, 419, 78
 
 
-class Host:
-    """A broker with the topic ``bench``, and what a host does for it: flushes and other work, one after the
-    other in this thread."""
+class Host(CallerHost):
+    """A broker with the topic ``bench``, run by this thread."""
 
     def __init__(self, directory: Path, durability: Mode = "fsync", partitions: int = 1) -> None:
         self.clock = SystemClock()
         config = BrokerConfig(transaction_state_log_num_partitions=1)
-        self.broker = open_broker(
+        broker = open_broker(
             LocalDataFiles(), str(directory), config, now_ms=self.clock.now_ms(), durability=durability
         )
-        create_topics(self.broker, {PARTITION.topic: partitions}, self.clock)
-
-    def until(self, condition: Callable[[], object]) -> None:
-        """Flush and work until the condition is true; raises RuntimeError if nothing is left to do before."""
-        broker, now_ms = self.broker, self.clock.now_ms
-        while not condition():
-            flush = broker.begin_flush()
-            if flush is not None:
-                broker.finish_flush(flush, flush.run(), now_ms=now_ms())
-                continue
-            work = broker.begin_work()
-            if work is None:
-                raise RuntimeError("the broker has nothing to do, and has not answered")
-            work.run()
-            broker.finish_work(work, None, now_ms=now_ms())
+        super().__init__(broker, self.clock.now_ms)
+        create_topics(broker, {PARTITION.topic: partitions}, self.clock)
 
     def init_producer_id(self, transactional_id: str = TRANSACTIONAL_ID) -> Answer:
         """The id and epoch of a transactional producer; its coordinator is created if need be."""
         transactions, answers = self.broker.transactions, list[Answer]()
-        self.until(lambda: transactions.find(transactional_id) == ErrorCode.NONE)
-        transactions.init_producer_id(
-            transactional_id, TIMEOUT_MS, -1, -1, answers.append, now_ms=self.clock.now_ms()
-        )
+        if self.call(transactions.find, transactional_id) != ErrorCode.NONE:
+            self.idle()
+        self.call(transactions.init_producer_id, transactional_id, TIMEOUT_MS, -1, -1, answers.append)
         self.until(lambda: answers)
         return answers[0]
 
     def close(self) -> None:
         """Stop in order."""
-        settle(self.broker, self.clock)
+        self.until(lambda: self.broker.is_idle)
         self.broker.close()
 
 
@@ -118,11 +103,11 @@ class InProcessSide:
         log = broker.logs[PARTITION]
         end = log.log_end_offset + 1
         request = ProduceRequest({PARTITION: memoryview(batch)}, TRANSACTIONAL_ID)
-        broker.produce(request, lambda results: produced.append(results[PARTITION]), now_ms=now_ms)
+        host.call(broker.produce, request, lambda results: produced.append(results[PARTITION]))
         host.until(lambda: log.log_end_offset == end)  # durable it is before the decision is
-        broker.transactions.end_txn(
-            TRANSACTIONAL_ID, identity.producer_id, identity.producer_epoch, True, ended.append,
-            now_ms=host.clock.now_ms(), client_transaction_version=2,
+        host.call(
+            broker.transactions.end_txn, TRANSACTIONAL_ID, identity.producer_id, identity.producer_epoch,
+            True, ended.append, client_transaction_version=2,
         )  # fmt: skip
         host.until(lambda: ended and log.last_stable_offset == log.log_end_offset)
         if produced[0].error != ErrorCode.NONE or ended[0].error != ErrorCode.NONE:

@@ -43,9 +43,7 @@ class Told:
 
     def enlarge(self, count: int) -> None:
         wanted = [MorePartitions("t", count)]
-        (result,) = self.node.call(
-            lambda reply, now_ms: create_partitions(self.node.broker, wanted, reply, now_ms=now_ms)
-        )
+        (result,) = self.node.call(lambda reply: create_partitions(self.node.broker, wanted, reply))
         assert result.error == ErrorCode.NONE
         self.partitions.append((self.now, count))
 
@@ -53,9 +51,7 @@ class Told:
         operation = ConfigOp.DELETE if value is None else ConfigOp.SET
         wanted = Alteration(kind, name, [ConfigChange(key, operation, value)])
         answers: list[ErrorCode] = []
-        alter_configs(
-            self.node.broker, wanted, lambda error, _: answers.append(error), now_ms=self.node.now_ms
-        )
+        self.node.request(alter_configs, self.node.broker, wanted, lambda error, _: answers.append(error))
         self.node.settle()
         assert answers == [ErrorCode.NONE]
 
@@ -75,9 +71,9 @@ def workload() -> Told:
     told.append(2, b"b")
     told.alter(4, "", "message.max.bytes", "500000")
     told.largest.append((told.now, 500_000))
-    update_features(
-        told.node.broker, [FeatureUpdate("transaction.version", 1, UpgradeType.SAFE_DOWNGRADE)],
-        lambda error, _: None, now_ms=told.node.now_ms,
+    told.node.request(
+        update_features, told.node.broker,
+        [FeatureUpdate("transaction.version", 1, UpgradeType.SAFE_DOWNGRADE)], lambda error, _: None,
     )  # fmt: skip
     told.node.settle()
     told.level.append((told.now, 1))

@@ -83,8 +83,8 @@ def commit_and_send(producer: Producer, value: bytes) -> None:
     appended beside COMPLETE_COMMIT, and may be durable without it."""
     answers: list[Answer] = []
     node, producer_id, epoch = producer.node, producer.identity.producer_id, producer.identity.producer_epoch
-    node.broker.transactions.end_txn(
-        producer.id, producer_id, epoch, True, answers.append, now_ms=node.now_ms,
+    node.request(
+        node.broker.transactions.end_txn, producer.id, producer_id, epoch, True, answers.append,
         client_transaction_version=2,
     )  # fmt: skip
     producer.identity, producer.sequences = Answer(ErrorCode.NONE, producer_id, epoch + 1), {}
@@ -149,7 +149,7 @@ def test_a_second_crash_before_what_is_unknown_is_settled() -> None:
     producer = Producer(node)
     batch = producer.batch(0, b"unknown")
     request = ProduceRequest({TopicPartition("t", 0): batch}, transactional_id="x")
-    node.broker.produce(request, lambda _: None, now_ms=node.now_ms)
+    node.request(node.broker.produce, request, lambda _: None)
     assert isinstance(node.files, MemoryFiles)
     seen = 0
     for first in crash_states(node.files, begin=len(node.files.journal)):
@@ -175,9 +175,9 @@ def test_the_data_of_the_next_transaction_joins_it() -> None:
     producer = Producer(node)
     assert producer.send(b"1", 0, 1) == [ErrorCode.NONE] * 2
     identity, answers = producer.identity, list[Answer]()
-    node.broker.transactions.end_txn(
-        "x", identity.producer_id, identity.producer_epoch, True, answers.append, now_ms=node.now_ms,
-        client_transaction_version=2,
+    node.request(
+        node.broker.transactions.end_txn, "x", identity.producer_id, identity.producer_epoch, True,
+        answers.append, client_transaction_version=2,
     )  # fmt: skip
     for _ in range(2):  # the decision, the markers
         flush = node.broker.begin_flush()
@@ -186,7 +186,7 @@ def test_the_data_of_the_next_transaction_joins_it() -> None:
     producer.identity, producer.sequences = answers[0], {}
     batches = {TopicPartition("t", number): producer.batch(number, b"2") for number in (0, 1)}
     request = ProduceRequest(batches, transactional_id="x")
-    node.broker.produce(request, lambda _: None, now_ms=node.now_ms)
+    node.request(node.broker.produce, request, lambda _: None)
     assert isinstance(node.files, MemoryFiles)
     for state in crash_states(node.files, begin=len(node.files.journal)):
         if "torn" in state.kind:
@@ -212,9 +212,9 @@ def test_what_an_unreadable_coordinator_has_decided_is_not_aborted() -> None:
     node.wait(70_000)  # checkpoints
     assert producer.send(b"2", 0) == [ErrorCode.NONE]
     answers: list[Answer] = []
-    node.broker.transactions.end_txn(
-        "x", producer.identity.producer_id, producer.identity.producer_epoch, True, answers.append,
-        now_ms=node.now_ms, client_transaction_version=2,
+    node.request(
+        node.broker.transactions.end_txn, "x", producer.identity.producer_id,
+        producer.identity.producer_epoch, True, answers.append, client_transaction_version=2,
     )  # fmt: skip
     while not answers:
         flush = node.broker.begin_flush()

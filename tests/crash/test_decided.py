@@ -36,7 +36,7 @@ def disk_without_markers(version: int, *, commit: bool, is_clean: bool = True) -
     node = Node(files, **CONFIG)
     node.create("t", 2)
     node.create("source", 1)
-    node.broker.groups.find("copies")
+    node.request(node.broker.groups.find, "copies")
     node.settle()
     producer = Producer(node, version=version)
     begin(producer, b"before", 1)
@@ -67,8 +67,8 @@ def begin(producer: Producer, value: bytes, offset: int) -> None:
         assert producer.add(0, 1) == {NONE}
         transactions = node.broker.transactions
         answer = node.call(
-            lambda reply, now_ms: transactions.add_offsets(
-                producer.id, identity.producer_id, identity.producer_epoch, "copies", reply, now_ms=now_ms
+            lambda reply: transactions.add_offsets(
+                producer.id, identity.producer_id, identity.producer_epoch, "copies", reply
             )
         )
         assert answer.error == NONE

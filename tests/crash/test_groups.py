@@ -28,7 +28,7 @@ def workload() -> tuple[Node, Told]:
     node, told = Node(**CONFIG), []
     node.create("t", 1, segment_bytes="600")
     node.create("source", 1)
-    assert node.broker.groups.find("copies") != NONE
+    assert node.request(node.broker.groups.find, "copies") != NONE
     node.settle()
     producer = Producer(node)
     for number in range(4):
@@ -49,9 +49,9 @@ def copy(node: Node, producer: Producer, number: int, value: bytes = b"") -> Non
     assert producer.send(value or b"%d" % number, 0) == [NONE]
     answers: list[dict[TopicPartition, ErrorCode]] = []
     identity = producer.identity.producer_id, producer.identity.producer_epoch
-    node.broker.groups.commit_in_transaction(
-        Identity("copies"), producer.id, ProducerIdAndEpoch(*identity),
-        {SOURCE: OffsetToCommit(number + 1)}, answers.append, version=5, now_ms=node.now_ms,
+    node.request(
+        node.broker.groups.commit_in_transaction, Identity("copies"), producer.id,
+        ProducerIdAndEpoch(*identity), {SOURCE: OffsetToCommit(number + 1)}, answers.append, version=5,
     )  # fmt: skip
     node.settle()
     assert answers == [{SOURCE: NONE}]
@@ -65,7 +65,7 @@ def commit_plainly(node: Node, offset: int, told: Told) -> None:
         told.append((changes(node), "committed", offset))
 
     wanted = {SOURCE: OffsetToCommit(offset)}
-    node.broker.groups.commit(Identity("plain"), wanted, answered, version=9, now_ms=node.now_ms)
+    node.request(node.broker.groups.commit, Identity("plain"), wanted, answered, version=9)
     node.settle()
     assert told[-1][1:] == ("committed", offset)
 
@@ -78,7 +78,9 @@ def changes(node: Node) -> int:
 def committed(node: Node, group: str) -> int:
     """The stable offset of a group: nothing is pending."""
     found: list[tuple[ErrorCode, dict[TopicPartition, CommittedOffset]]] = []
-    node.broker.groups.fetch(group, [SOURCE], lambda *answer: found.append(answer), require_stable=True)
+    node.request(
+        node.broker.groups.fetch, group, [SOURCE], lambda *answer: found.append(answer), require_stable=True
+    )
     node.settle()
     ((error, offsets),) = found
     assert error == NONE
@@ -156,7 +158,7 @@ def test_a_new_topic_has_no_offsets_of_a_deleted_one(is_created_again: bool) -> 
     node = Node(**CONFIG)
     node.create("t", 1)
     node.create("source", 1)
-    assert node.broker.groups.find("copies") != NONE
+    assert node.request(node.broker.groups.find, "copies") != NONE
     node.settle()
     old, begin = node.broker.image.topics["source"].topic_id, commit_twice(node, is_created_again)
     node.call(node.broker.topics.delete, ["source"], [])
@@ -182,8 +184,6 @@ def commit_twice(node: Node, is_plain: bool) -> int:
         assert producer.end() == NONE
     wanted = {SOURCE: OffsetToCommit(5, topic_id=node.broker.image.topics["source"].topic_id)}
     assert node.call(
-        lambda reply, now_ms: node.broker.groups.commit(
-            Identity("plain"), wanted, reply, version=9, now_ms=now_ms
-        )
+        lambda reply: node.broker.groups.commit(Identity("plain"), wanted, reply, version=9)
     ) == {SOURCE: NONE}
     return changes(node)

@@ -38,7 +38,7 @@ class History:
         node = self.node
         batch = memoryview(encode_batch([(key, b"%s%d" % (key, number), NOW)]))
         results: list[object] = []
-        node.broker.produce(ProduceRequest({WHERE: batch}), results.append, now_ms=node.now_ms)
+        node.request(node.broker.produce, ProduceRequest({WHERE: batch}), results.append)
         self.flush()
         assert len(results) == 1
         self.values.append((len(self.files.journal), key, number))

@@ -24,10 +24,11 @@ from tests.unit.wire.messages.kafka_apis import Message
 from tests.unit.wire.messages.values import random_message
 from txnkafka.errors import InvalidRequestError
 from txnkafka.server import receive_buffer
-from txnkafka.server.context import CloseConnection, Context
-from txnkafka.server.context import Node as Address
+from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions
-from txnkafka.server.handlers import SERVED, handler_of
+from txnkafka.server.handlers import SERVED
+from txnkafka.server.peer import CloseConnection, Peer
+from txnkafka.server.peer import Node as Address
 from txnkafka.server.receive_buffer import BLOCK_SIZE, BlockPool
 from txnkafka.server.session import Session
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
@@ -118,10 +119,8 @@ class Connection:
         number = len(self.requests)
         self.requests.append(header)
         self.with_answer.append(False)
-        context = Context(self._address, self._node.now_ms, header.client_id)
-        handle = handler_of(header.api)
-        handle(
-            self._node.broker, request.message, header.api_version, context,
+        Dispatcher(self._node.broker, lambda: self._node.now_ms).call(
+            header.api, header.api_version, request.message, Peer(self._address, header.client_id),
             partial(self._reply, request, number),
         )  # fmt: skip
 

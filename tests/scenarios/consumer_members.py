@@ -76,14 +76,14 @@ class ConsumerMembers:
             member.group, member.member_id, epoch, member.instance, client_id=member.name.lower()
         )._replace(**changes)
 
-        def send(broker: Any, reply: Callable[[Any], None], now_ms: int) -> None:
+        def send(broker: Any, reply: Callable[[Any], None]) -> None:
             request = heartbeat if has is None else heartbeat._replace(owned=_by_id(has, broker))
 
             def answered(answer: Any) -> None:
                 given = answer.assignment
                 reply((answer, None if given is None else _by_name(given, broker)))
 
-            broker.groups.consumer_heartbeat(request, answered, now_ms=now_ms)
+            broker.groups.consumer_heartbeat(request, answered)
 
         return Request(send, lambda pair: self._taken(member, *pair))
 
@@ -100,7 +100,7 @@ class ConsumerMembers:
         """``look g``: what ConsumerGroupDescribe shows."""
         (group,) = given.words
 
-        def send(broker: Any, reply: Callable[[Any], None], now_ms: int) -> None:
+        def send(broker: Any, reply: Callable[[Any], None]) -> None:
             names = broker.image.topic_names
             broker.groups.describe_consumer([group], lambda rows: reply((rows[0], names)))
 

@@ -47,8 +47,8 @@ class GroupCommands:
         identity, wanted = self._members.who(group, given), _to_commit(offsets, given)
         version = given.number("version", 9)
         return Request(
-            lambda broker, reply, now_ms: broker.groups.commit(
-                identity, _of_topics(wanted, broker), reply, version=version, now_ms=now_ms
+            lambda broker, reply: broker.groups.commit(
+                identity, _of_topics(wanted, broker), reply, version=version
             ),
             _errors,
         )
@@ -61,9 +61,13 @@ class GroupCommands:
         of = ProducerIdAndEpoch(producer.producer_id, given.number("epoch", producer.producer_epoch))
         transactional_id = producer.transactional_id or ""
         return Request(
-            lambda broker, reply, now_ms: broker.groups.commit_in_transaction(
-                identity, transactional_id, of, _of_topics(wanted, broker), reply, version=version,
-                now_ms=now_ms,
+            lambda broker, reply: broker.groups.commit_in_transaction(
+                identity,
+                transactional_id,
+                of,
+                _of_topics(wanted, broker),
+                reply,
+                version=version,
             ),
             _errors,
         )
@@ -73,7 +77,7 @@ class GroupCommands:
         is_stable = "stable" in names
         wanted = [partition_of(name) for name in names if name != "stable"] or None
 
-        def send(broker: Any, reply: Callable[[Any], None], now_ms: int) -> None:
+        def send(broker: Any, reply: Callable[[Any], None]) -> None:
             broker.groups.fetch(
                 group, wanted, lambda error, found: reply((error, found)), require_stable=is_stable
             )
@@ -88,16 +92,14 @@ class GroupCommands:
         group, *names = given.words
         wanted = [partition_of(name) for name in names]
 
-        def send(broker: Any, reply: Callable[[Any], None], now_ms: int) -> None:
+        def send(broker: Any, reply: Callable[[Any], None]) -> None:
             broker.groups.delete_offsets(group, wanted, lambda error, found: reply((error, found)))
 
         return Request(send, lambda answer: answer[0].name if answer[0] else _errors(answer[1]))
 
     def _delete_group(self, given: Arguments) -> Request:
         (group,) = given.words
-        return Request(
-            lambda broker, reply, now_ms: broker.groups.delete(group, reply), lambda error: error.name
-        )
+        return Request(lambda broker, reply: broker.groups.delete(group, reply), lambda error: error.name)
 
     def _describe_group(self, given: Arguments) -> Request:
         (group,) = given.words
@@ -108,7 +110,7 @@ class GroupCommands:
             members = [self._members.shown(each.member_id) for each in found.members]
             return f"{found.state}, {found.protocol or 'no protocol'}, members {' '.join(members) or 'none'}"
 
-        return Request(lambda broker, reply, now_ms: reply(broker.groups.describe(group)), taken)
+        return Request(lambda broker, reply: reply(broker.groups.describe(group)), taken)
 
     def _delete_records(self, given: Arguments) -> Request:
         partition, before = partition_of(given.words[0]), given.number("before", -1)
@@ -117,9 +119,7 @@ class GroupCommands:
             found = results[partition]
             return f"{found.error.name}, log start {found.low_watermark}"
 
-        return Request(
-            lambda broker, reply, now_ms: delete_records(broker, {partition: before}, reply), taken
-        )
+        return Request(lambda broker, reply: delete_records(broker, {partition: before}, reply), taken)
 
 
 def _to_commit(words: list[str], given: Arguments) -> dict[TopicPartition, OffsetToCommit]:

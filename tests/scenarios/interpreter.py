@@ -128,7 +128,7 @@ class Interpreter:
             self.printed += f"{label}: {request.taken(answer)}".split("\n")
 
         host = self.on
-        request.send(host.broker, reply, host.now_ms)
+        host.broker.call(request.send, host.broker, reply, now_ms=host.now_ms)
         host.settle()
         if entry in self.waiting:
             self.printed.append(f"{label}: waits")
@@ -212,14 +212,14 @@ class Interpreter:
         (name,), options = given.words, dict(given.options)
         topic = NewTopic(name, int(options.pop("partitions", 1)), configs=options)
         self.ask(f"topic {name}", Request(
-            lambda broker, reply, now_ms: broker.topics.create([topic], reply, now_ms=now_ms),
+            lambda broker, reply: broker.topics.create([topic], reply),
             lambda results: results[0].error.name,
         ))  # fmt: skip
 
     def do_delete(self, given: Arguments) -> None:
         (name,) = given.words
         self.ask(f"delete {name}", Request(
-            lambda broker, reply, now_ms: broker.topics.delete([name], [], reply, now_ms=now_ms),
+            lambda broker, reply: broker.topics.delete([name], [], reply),
             lambda results: results[0].error.name,
         ))  # fmt: skip
 
@@ -318,7 +318,7 @@ class Interpreter:
             given.milliseconds("longer", -1),
             given.text("pattern", ""),
         )
-        found = self.on.broker.transactions.list(filters, self.on.now_ms)
+        found = self.on.broker.transactions.list(filters)
         rows = [
             f"{row.transactional_id} producer {row.producer_id} {row.state}" for row in found.transactions
         ]
@@ -346,7 +346,7 @@ class Interpreter:
             return ("\n" + " " * 2).join(fetched_lines(fetched, offset))
 
         self.ask(label, Request(
-            lambda broker, reply, now_ms: broker.fetch(request, reply, now_ms=now_ms), taken
+            lambda broker, reply: broker.fetch(request, reply), taken
         ))  # fmt: skip
         self.printed = [line for each in self.printed for line in each.split("\n")]
 
@@ -357,7 +357,7 @@ class Interpreter:
             (partition_of(name),), given.number("coordinator", 0), given.number("version", 0),
         )  # fmt: skip
         self.ask(f"marker {name}", Request(
-            lambda broker, reply, now_ms: broker.transactions.write_markers([marker], reply, now_ms=now_ms),
+            lambda broker, reply: broker.transactions.write_markers([marker], reply),
             lambda results: results[0][partition_of(name)].name,
         ))  # fmt: skip
 

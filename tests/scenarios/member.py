@@ -74,9 +74,9 @@ class Members:
             needs_known_id=version >= 4, may_skip_assignment=version >= 9,
         )  # fmt: skip
 
-        def send(broker: Any, reply: Callable[[Any], None], now_ms: int) -> None:
-            broker.groups.join(request, reply, now_ms=now_ms)
-            broker.advance(now_ms)  # the delay of a first rebalance may be none
+        def send(broker: Any, reply: Callable[[Any], None]) -> None:
+            broker.groups.join(request, reply)
+            broker.advance(broker.now_ms)  # the delay of a first rebalance may be none
 
         return Request(send, lambda joined: self._joined(member, joined))
 
@@ -104,13 +104,13 @@ class Members:
         def taken(synced: Synced) -> str:
             return synced.error.name if synced.error else f"NONE, {_shown(synced.assignment)}"
 
-        return Request(lambda broker, reply, now_ms: broker.groups.sync(request, reply, now_ms=now_ms), taken)
+        return Request(lambda broker, reply: broker.groups.sync(request, reply), taken)
 
     def heartbeat(self, given: Arguments) -> Request:
         """``heartbeat M [generation=N]``."""
         identity = self.by_name[given.words[0]].identity(given)
         return Request(
-            lambda broker, reply, now_ms: reply(broker.groups.heartbeat(identity, now_ms=now_ms)),
+            lambda broker, reply: reply(broker.groups.heartbeat(identity)),
             lambda error: error.name,
         )
 
@@ -124,9 +124,7 @@ class Members:
             return error.name if error else " ".join(each.name for each in errors)
 
         return Request(
-            lambda broker, reply, now_ms: broker.groups.leave(
-                group, leaving, lambda *answer: reply(answer), now_ms=now_ms
-            ),
+            lambda broker, reply: broker.groups.leave(group, leaving, lambda *answer: reply(answer)),
             taken,
         )
 
@@ -135,9 +133,7 @@ class Members:
         group, instance = given.words
         leaving = [Identity(group, -1, "", instance)]
         return Request(
-            lambda broker, reply, now_ms: broker.groups.leave(
-                group, leaving, lambda *answer: reply(answer), now_ms=now_ms
-            ),
+            lambda broker, reply: broker.groups.leave(group, leaving, lambda *answer: reply(answer)),
             lambda answer: answer[1][0].name,
         )
 

@@ -24,7 +24,7 @@ class Request(NamedTuple):
     """``send`` gets the broker, a reply and the time; ``taken`` is what the producer does with the answer,
     and returns how it is shown."""
 
-    send: Callable[[Any, Callable[[Any], None], int], object]
+    send: Callable[[Any, Callable[[Any], None]], object]
     taken: Callable[[Any], str]
 
 
@@ -63,8 +63,8 @@ class Producer:
         name, timeout_ms = self.transactional_id, self.timeout_ms
         flags = {"enable_2pc": "2pc" in given.words, "keep_prepared_txn": "keep-prepared" in given.words}
         return Request(
-            lambda broker, reply, now_ms: broker.transactions.init_producer_id(
-                name, timeout_ms, producer_id, epoch, reply, now_ms=now_ms, **flags
+            lambda broker, reply: broker.transactions.init_producer_id(
+                name, timeout_ms, producer_id, epoch, reply, **flags
             ),
             self._takes,
         )
@@ -75,8 +75,8 @@ class Producer:
         identity, name = self.identity(given), given.text("id", self.transactional_id or "")
         version = given.number("client", 0)
         return Request(
-            lambda broker, reply, now_ms: broker.transactions.add_partitions(
-                name, *identity, names, reply, now_ms=now_ms, verify_only=verify_only,
+            lambda broker, reply: broker.transactions.add_partitions(
+                name, *identity, names, reply, verify_only=verify_only,
                 client_transaction_version=version, is_client="from-broker" not in given.words,
             ),
             lambda found: ", ".join(f"{each} {found[each].name}" for each in names) or "nothing",
@@ -86,9 +86,7 @@ class Producer:
         """``offsets GROUP``: AddOffsetsToTxn."""
         (group,), identity, name = given.words, self.identity(given), self.transactional_id or ""
         return Request(
-            lambda broker, reply, now_ms: broker.transactions.add_offsets(
-                name, *identity, group, reply, now_ms=now_ms
-            ),
+            lambda broker, reply: broker.transactions.add_offsets(name, *identity, group, reply),
             answer_line,
         )
 
@@ -112,24 +110,22 @@ class Producer:
         version = given.number("produce", 13 if self.version == 2 else 11)
         acks, name_of_id = given.number("acks", -1), given.text("id", self.transactional_id or "") or None
 
-        def send(broker: Any, reply: Callable[[Any], None], now_ms: int) -> None:
+        def send(broker: Any, reply: Callable[[Any], None]) -> None:
             views: dict[TopicPartition, memoryview | None] = {
                 each: memoryview(batches[each]) for each in names
             }
             request = ProduceRequest(views, name_of_id, acks, version)
-            broker.produce(request, reply, now_ms=now_ms)
+            broker.produce(request, reply)
 
-        return Request(
-            send, lambda results: "; ".join(produced_line(each, results[each]) for each in names)
-        )
+        return Request(send, lambda results: "; ".join(produced_line(each, results[each]) for each in names))
 
     def end(self, given: Arguments, *, committed: bool) -> Request:
         """``commit``, ``abort``; end=VERSION is that of EndTxn."""
         identity, name = self.identity(given), self.transactional_id or ""
         version = 2 if given.number("end", 5 if self.version == 2 else 4) >= 5 else 0
         return Request(
-            lambda broker, reply, now_ms: broker.transactions.end_txn(
-                name, *identity, committed, reply, now_ms=now_ms, client_transaction_version=version
+            lambda broker, reply: broker.transactions.end_txn(
+                name, *identity, committed, reply, client_transaction_version=version
             ),
             self._takes,
         )
@@ -140,5 +136,3 @@ class Producer:
         following = ", ".join(f"{each} at {self.sequences[each]}" for each in sorted(self.sequences))
         identity = f"producer {self.producer_id} epoch {self.producer_epoch}"
         return f"{identity}, next sequences: {following or 'all 0'}"
-
-

@@ -83,7 +83,7 @@ def test_a_request_is_answered_once() -> None:
 
     interpreter = Interpreter()
     interpreter.run("start")
-    twice = Request(lambda broker, reply, now_ms: (reply(1), reply(2)), str)
+    twice = Request(lambda broker, reply: (reply(1), reply(2)), str)
     with pytest.raises(AssertionError, match="twice is answered twice"):
         interpreter.ask("twice", twice)
 

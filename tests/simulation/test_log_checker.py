@@ -175,7 +175,7 @@ def offsets_in_files(*, committed: bool = True) -> dict[tuple[str, str, int], in
     """1 is committed in both partitions, 2 in both by a transaction, 3 in the second before that ends."""
     node = Node(transaction_state_log_num_partitions=1, offsets_topic_num_partitions=1)
     node.create("t", 2)
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     producer, identity = Producer(node), Identity("g")
 
@@ -189,7 +189,7 @@ def offsets_in_files(*, committed: bool = True) -> dict[tuple[str, str, int], in
     node.call(node.broker.groups.commit, identity, offsets(3, 1), version=9)
     producer.end(commit=committed)
     node.call(node.broker.groups.commit, Identity("gone"), offsets(4, 0), version=9)
-    node.broker.groups.delete("gone", lambda error: None)
+    node.request(node.broker.groups.delete, "gone", lambda error: None)
     node.close()
     assert isinstance(node.files, MemoryFiles)
     return committed_offsets(directory_of(node.files))

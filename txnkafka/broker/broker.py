@@ -10,7 +10,7 @@ Source: ``BrokerServer``, ``ReplicaManager``, ``ControllerServer`` of a combined
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from txnkafka.broker import listing, produce
 from txnkafka.broker.broker_config import BrokerConfig
@@ -34,6 +34,7 @@ from txnkafka.storage.data_directory import DataDirectory
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from txnkafka.broker.failures import Owner
     from txnkafka.broker.flush import Flush
     from txnkafka.broker.requests import (
         FetchedPartition,
@@ -52,6 +53,8 @@ if TYPE_CHECKING:
     from txnkafka.storage.work import Work
 
 __all__ = ["Broker", "open_broker"]
+
+Result = TypeVar("Result")
 
 
 def open_broker(
@@ -170,28 +173,42 @@ class Broker:
 
     # Requests
 
+    def call(
+        self,
+        method: Callable[..., Result],
+        *arguments: Any,
+        now_ms: int,
+        owner: Owner | None = None,
+        **named: Any,
+    ) -> Result:
+        """Run one request: call ``method``, of the broker or of one of its parts, at the time ``now_ms``;
+        then make the calls that it has deferred. ``owner`` gets the exception of a call that is made later
+        for this request. Every request comes in here."""
+        self.now_ms = now_ms
+        failures = self.failures
+        before, failures.owner = failures.owner, owner
+        try:
+            return method(*arguments, **named)
+        finally:
+            failures.owner = before
+            self.durability.run_soon()
+
     def produce(
         self,
         request: ProduceRequest,
         reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
-        *,
-        now_ms: int,
     ) -> None:
         """Append batches; see ``ProduceRequest``."""
-        self.now_ms = now_ms
-        produce.produce(self, request, now_ms, reply)
-        self.durability.run_soon()
+        produce.produce(self, request, reply)
 
     def fetch(
         self,
         request: FetchRequest,
         reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None],
-        *,
-        now_ms: int,
     ) -> Callable[[], None]:
         """Read batches; the records of the answer are slices that the caller releases. Returns a function
         that withdraws the request while it waits: its connection is gone."""
-        return self.fetches.fetch(request, self.failures.owned(reply), now_ms)
+        return self.fetches.fetch(request, self.failures.owned(reply))
 
     def list_offsets(
         self, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
@@ -205,9 +222,7 @@ class Broker:
         """The largest epoch of a log that is not above ``leader_epoch``, and where it ends (KIP-101)."""
         return listing.end_offset_for_epoch(self, partition, leader_epoch, current_leader_epoch)
 
-    def describe_producers(
-        self, partition: TopicPartition
-    ) -> tuple[ErrorCode, list[ProducerStateEntry]]:
+    def describe_producers(self, partition: TopicPartition) -> tuple[ErrorCode, list[ProducerStateEntry]]:
         """The producers that a partition knows."""
         return listing.describe_producers(self, partition)
 
@@ -274,9 +289,7 @@ class Broker:
         """Stop cleanly. Raises FlushUnderWayError, and changes nothing, unless ``is_idle``; otherwise what
         closing a log raises."""
         if len(self.jobs) or self.manager.tickets.is_flushing:
-            raise FlushUnderWayError(
-                "work of the broker is under way: finish it, then close"
-            )
+            raise FlushUnderWayError("work of the broker is under way: finish it, then close")
         self.fetches.close()
         self.deadlines.close()
         try:

@@ -84,13 +84,11 @@ def alter_configs(
     reply: Callable[[ErrorCode, str | None], None],
     *,
     validate_only: bool = False,
-    now_ms: int,
 ) -> None:
     """Change the configs of a resource, all or none of them. Answers when they are durable and have taken
     effect."""
     thing = wanted.resource_type, wanted.resource_name
     turn = broker.turns.of(thing)
-    broker.now_ms = now_ms
 
     def done(error: ErrorCode, message: str | None = None) -> None:
         turn.end()
@@ -107,7 +105,6 @@ def alter_configs(
         _write(broker, wanted, records, done)
 
     turn.take(begin)
-    broker.durability.run_soon()
 
 
 def _altered(wanted: Alteration, current: Mapping[str, str]) -> dict[str, str] | _Refusal:

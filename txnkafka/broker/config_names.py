@@ -144,6 +144,7 @@ def contradiction(name: str, text: str) -> str:
         return f"{name} cannot have {len(words)} voters: this node is the only one"
     return ""
 
+
 DYNAMIC: Final = frozenset(
     {
         *TOPIC_SYNONYMS,

@@ -50,11 +50,9 @@ def update_features(
     reply: Callable[[ErrorCode, str | None], None],
     *,
     validate_only: bool = False,
-    now_ms: int,
 ) -> None:
     """Change levels, all or none of them. Answers when they are durable and in effect."""
     turn = broker.turns.of(_THING)
-    broker.now_ms = now_ms
 
     def done(error: ErrorCode, message: str | None = None) -> None:
         if error == ErrorCode.NONE:
@@ -77,7 +75,6 @@ def update_features(
             register(broker, records, done)
 
     turn.take(begin)
-    broker.durability.run_soon()
 
 
 def _refusal(broker: Broker, update: FeatureUpdate) -> str | None:

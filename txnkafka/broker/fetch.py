@@ -77,7 +77,6 @@ class Fetches:
         self,
         request: FetchRequest,
         reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None],
-        now_ms: int,
     ) -> Callable[[], None]:
         """Answer now, or wait. Returns a function that withdraws the request."""
         answer = self._read(request)
@@ -85,7 +84,7 @@ class Fetches:
             reply(answer.partitions)
             return _nothing
         answer.release()
-        waiting = Waiting(request, reply, self._broker.ticks.at(now_ms) + request.max_wait_ms)
+        waiting = Waiting(request, reply, self._broker.ticks.at(self._broker.now_ms) + request.max_wait_ms)
         self._waiting[waiting] = None
         self._add_deadline(waiting)
         for partition in request.partitions:
@@ -218,7 +217,6 @@ class Fetches:
             ErrorCode.NONE, answer.high_watermark, answer.last_stable_offset, answer.log_start_offset,
             answer.aborted_transactions, answer.records,
         )  # fmt: skip
-
 
     def _diverged(self, wanted: FetchPartition) -> FetchedPartition | None:
         """The answer to a client that has read something else below its offset; None when it has not."""

@@ -91,4 +91,3 @@ def group_config(config: BrokerConfig) -> GroupConfig:
 
 def _assignors(config: BrokerConfig) -> Sequence[str]:
     return [name.strip() for name in config.group_consumer_assignors.split(",") if name.strip()]
-

@@ -127,43 +127,33 @@ class Groups:
         """Whether this node coordinates a group. The first call creates the topic, and those that come before
         it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
         if CONSUMER_OFFSETS_TOPIC not in self._broker.image.topics:
-            self._broker.topics.create_internal(CONSUMER_OFFSETS_TOPIC, self._broker.now_ms)
-            self._broker.durability.run_soon()
+            self._broker.topics.create_internal(CONSUMER_OFFSETS_TOPIC)
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         partitions = self.coordinator.partitions
         is_here = partitions.number_of(group_id) in partitions.loaded
         return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
 
-    def join(self, request: JoinGroup, reply: Callable[[Joined], None], *, now_ms: int) -> None:
+    def join(self, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
         """A member joins a group."""
-        self._broker.now_ms = now_ms
-        self.coordinator.join(request, self._broker.failures.owned(reply), now_ms)
-        self._broker.durability.run_soon()
+        self.coordinator.join(request, self._broker.failures.owned(reply), self._broker.now_ms)
 
     def consumer_heartbeat(
-        self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None], *, now_ms: int
+        self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None]
     ) -> None:
         """A member of a consumer group joins, is alive, or leaves."""
-        self._broker.now_ms = now_ms
-        self.coordinator.consumer_heartbeat(request, self._broker.failures.owned(reply), now_ms)
-        self._broker.durability.run_soon()
+        self.coordinator.consumer_heartbeat(request, self._broker.failures.owned(reply), self._broker.now_ms)
 
-    def sync(self, request: SyncGroup, reply: Callable[[Synced], None], *, now_ms: int) -> None:
+    def sync(self, request: SyncGroup, reply: Callable[[Synced], None]) -> None:
         """A member asks for its assignment."""
-        self._broker.now_ms = now_ms
-        self.coordinator.sync(request, self._broker.failures.owned(reply), now_ms)
-        self._broker.durability.run_soon()
+        self.coordinator.sync(request, self._broker.failures.owned(reply), self._broker.now_ms)
 
-    def heartbeat(self, identity: Identity, *, now_ms: int) -> ErrorCode:
+    def heartbeat(self, identity: Identity) -> ErrorCode:
         """A member is alive."""
-        self._broker.now_ms = now_ms
-        return self.coordinator.heartbeat(identity, now_ms)
+        return self.coordinator.heartbeat(identity, self._broker.now_ms)
 
-    def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left, *, now_ms: int) -> None:
+    def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left) -> None:
         """Members leave a group: ``reply`` gets the error of the request, and those of the members."""
-        self._broker.now_ms = now_ms
-        self.coordinator.leave(group_id, leaving, self._broker.failures.owned(reply), now_ms)
-        self._broker.durability.run_soon()
+        self.coordinator.leave(group_id, leaving, self._broker.failures.owned(reply), self._broker.now_ms)
 
     def commit(
         self,
@@ -172,12 +162,9 @@ class Groups:
         reply: Callable[[dict[TopicPartition, ErrorCode]], None],
         *,
         version: int,
-        now_ms: int,
     ) -> None:
         """Commit offsets; ``version`` is that of OffsetCommit."""
-        self._broker.now_ms = now_ms
-        self.coordinator.commit(identity, offsets, reply, now_ms, version=version)
-        self._broker.durability.run_soon()
+        self.coordinator.commit(identity, offsets, reply, self._broker.now_ms, version=version)
 
     def commit_in_transaction(
         self,
@@ -188,12 +175,9 @@ class Groups:
         reply: Callable[[dict[TopicPartition, ErrorCode]], None],
         *,
         version: int,
-        now_ms: int,
     ) -> None:
         """Commit offsets with a transaction; ``version`` is that of TxnOffsetCommit."""
-        self._broker.now_ms = now_ms
         TxnOffsetCommit(self._broker, identity, transactional_id, producer, offsets, reply, version).run()
-        self._broker.durability.run_soon()
 
     def fetch(
         self,
@@ -207,7 +191,6 @@ class Groups:
         """The committed offsets of partitions, or of all that have one; ``member`` is the id and the epoch of
         the member that asks."""
         self.coordinator.fetch(group_id, partitions, reply, require_stable=require_stable, member=member)
-        self._broker.durability.run_soon()
 
     def delete_offsets(
         self,
@@ -217,12 +200,10 @@ class Groups:
     ) -> None:
         """Delete committed offsets."""
         self.coordinator.delete_offsets(group_id, partitions, reply)
-        self._broker.durability.run_soon()
 
     def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
         """Delete a group without members."""
         self.coordinator.delete(group_id, reply)
-        self._broker.durability.run_soon()
 
     def describe(self, group_id: str) -> DescribedGroup:
         """What DescribeGroups shows of a group."""
@@ -233,7 +214,6 @@ class Groups:
     ) -> None:
         """What ConsumerGroupDescribe shows of groups."""
         self.coordinator.describe_consumer(group_ids, reply)
-        self._broker.durability.run_soon()
 
     def listed(self) -> list[ListedGroup]:
         """All groups."""

@@ -65,7 +65,6 @@ def create_partitions(
     reply: Callable[[list[EnlargedTopic]], None],
     *,
     validate_only: bool = False,
-    now_ms: int,
 ) -> None:
     """Enlarge topics, each for itself; the answer comes when all new partitions can be written to."""
     results: dict[int, EnlargedTopic] = {}
@@ -75,13 +74,11 @@ def create_partitions(
         if len(results) == len(topics):
             reply([results[i] for i in range(len(topics))])
 
-    broker.now_ms = now_ms
     room = _Room()
     if not topics:
         reply([])
     for i, topic in enumerate(topics):
         _enlarge(broker, topic, room, partial(done, i), validate_only)
-    broker.durability.run_soon()
 
 
 def _enlarge(

@@ -56,12 +56,11 @@ class _Produce:
         self,
         broker: Broker,
         request: ProduceRequest,
-        now_ms: int,
         reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
     ) -> None:
         self.broker = broker
         self.request = request
-        self.now_ms = now_ms
+        self.now_ms = broker.now_ms
         self.reply = reply
         self.results: dict[TopicPartition, ProduceResult] = {}
         self.is_transactional = False  # one of its batches is
@@ -330,7 +329,6 @@ class _Joining:
 def produce(
     broker: Broker,
     request: ProduceRequest,
-    now_ms: int,
     reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
 ) -> None:
     """Answer a produce request, now or later. An acknowledgement means durable, whatever ``acks`` says; with
@@ -338,7 +336,7 @@ def produce(
     if not request.batches:
         reply({})
         return
-    state = _Produce(broker, request, now_ms, reply)
+    state = _Produce(broker, request, reply)
     if request.acks not in (-1, 0, 1):
         for partition in request.batches:
             state.refuse(partition, ErrorCode.INVALID_REQUIRED_ACKS)

@@ -23,9 +23,7 @@ def register(
     """Append records as one batch, and call ``then`` when the image has them, or with the error and what
     there is to say of it."""
     metadata = broker.metadata
-    _change(
-        broker, lambda: metadata.append(records, broker.now_ms), lambda: metadata.apply(records), then
-    )
+    _change(broker, lambda: metadata.append(records, broker.now_ms), lambda: metadata.apply(records), then)
 
 
 def register_voter(

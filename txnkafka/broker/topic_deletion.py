@@ -34,7 +34,6 @@ def delete_topic(
     name: str | None,
     topic_id: str | None,
     reply: Callable[[DeletedTopic], None],
-    now_ms: int,
 ) -> None:
     """Delete the topic ``name``, which the client has asked for by ``topic_id`` if that is not None. Answers
     when it is durably out of the registry."""
@@ -51,7 +50,7 @@ def delete_topic(
             result = refused or DeletedTopic(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             broker.durability.soon(lambda: done(result))
         else:
-            _delete(broker, topic, done, now_ms)
+            _delete(broker, topic, done)
 
     turn.take(begin)
 
@@ -70,25 +69,24 @@ def _refusal(broker: Broker, name: str | None, topic_id: str | None) -> DeletedT
     return None
 
 
-def _delete(broker: Broker, topic: TopicImage, done: Callable[[DeletedTopic], None], now_ms: int) -> None:
+def _delete(broker: Broker, topic: TopicImage, done: Callable[[DeletedTopic], None]) -> None:
     record = metadata_records.remove_topic(topic.topic_id)
     deleted = DeletedTopic(topic.name, topic.topic_id, ErrorCode.NONE)
 
     def registered(error: ErrorCode, message: str | None) -> None:
         if error == ErrorCode.NONE:
             for number in topic.partitions:
-                _remove(broker, TopicPartition(topic.name, number), now_ms)
+                _remove(broker, TopicPartition(topic.name, number))
             broker.groups.on_deleted(topic.name, topic.partitions)
         done(deleted._replace(error=error, message=message))
 
-    broker.now_ms = now_ms
     register(broker, [record], registered)
 
 
-def _remove(broker: Broker, partition: TopicPartition, now_ms: int) -> None:
+def _remove(broker: Broker, partition: TopicPartition) -> None:
     """Take a partition out of service, and delete its files when their turn comes."""
     broker.fetches.on_progress([partition])
-    broker.transactions.on_deleted(partition, now_ms)
+    broker.transactions.on_deleted(partition)
     broker.data.retire(partition)  # at once: the next topic of this name must not get its records
     broker.jobs.add(
         lambda: broker.manager.deletion(partition) if has_files(broker, partition) else None,

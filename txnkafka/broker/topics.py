@@ -134,7 +134,6 @@ class Topics:
         reply: Callable[[list[TopicResult]], None],
         *,
         validate_only: bool = False,
-        now_ms: int,
     ) -> None:
         """Create topics, each for itself; the answer comes when all of them can be written to."""
         results: dict[int, TopicResult] = {}
@@ -153,13 +152,10 @@ class Topics:
             self._broker.durability.soon(lambda: reply(refused))
             topics = ()
         for i, topic in enumerate(topics):
-            self._create(topic, partial(done, i), validate_only, now_ms)
+            self._create(topic, partial(done, i), validate_only)
         self._begun(topic.name for topic in topics)
-        self._broker.durability.run_soon()
 
-    def auto_create(
-        self, names: Iterable[str], reply: Callable[[dict[str, ErrorCode]], None], *, now_ms: int
-    ) -> None:
+    def auto_create(self, names: Iterable[str], reply: Callable[[dict[str, ErrorCode]], None]) -> None:
         """Create topics that a client has named, with the defaults of the broker. A topic that is there, or
         was being created, is no error."""
         wanted = [topic_by_default(name, self._broker.config) for name in names]
@@ -168,12 +164,12 @@ class Topics:
             ok = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
             reply({each.name: ErrorCode.NONE if each.error in ok else each.error for each in results})
 
-        self.create(wanted, created, now_ms=now_ms)
+        self.create(wanted, created)
 
-    def create_internal(self, name: str, now_ms: int) -> None:
+    def create_internal(self, name: str) -> None:
         """Create one of Kafka's own topics, unless that is under way."""
         if name not in self._in_creation:
-            self._create(topic_by_default(name, self._broker.config), _log_failure, False, now_ms)
+            self._create(topic_by_default(name, self._broker.config), _log_failure, False)
             self._begun([name])
 
     def when_created(self, name: str, call: Callable[[TopicResult], None]) -> bool:
@@ -185,9 +181,7 @@ class Topics:
         waiting.append(call)
         return True
 
-    def _create(
-        self, topic: NewTopic, reply: Callable[[TopicResult], None], validate_only: bool, now_ms: int
-    ) -> None:
+    def _create(self, topic: NewTopic, reply: Callable[[TopicResult], None], validate_only: bool) -> None:
         broker = self._broker
         waiting = self._in_creation.get(topic.name)
         if waiting is not None:
@@ -209,7 +203,7 @@ class Topics:
         created = TopicResult(topic.name, ErrorCode.NONE, None, topic_id, count, configs)
         self._in_creation[topic.name] = [reply]
         partitions = [TopicPartition(topic.name, number) for number in range(count)]
-        set_aside(broker, partitions, partial(self._register, created, records, now_ms))
+        set_aside(broker, partitions, partial(self._register, created, records, broker.now_ms))
 
     def _begun(self, names: Iterable[str]) -> None:
         """The topics of a request are in creation, those that were not refused."""
@@ -329,8 +323,6 @@ class Topics:
         names: Sequence[str],
         topic_ids: Sequence[str],
         reply: Callable[[list[DeletedTopic]], None],
-        *,
-        now_ms: int,
     ) -> None:
         """Delete topics by name or by id; the answer comes when that is durable."""
         image = self._broker.image
@@ -346,8 +338,7 @@ class Topics:
         if not wanted:
             reply([])
         for i, (name, topic_id) in enumerate(wanted):
-            delete_topic(self._broker, name, topic_id, partial(done, i), now_ms)
-        self._broker.durability.run_soon()
+            delete_topic(self._broker, name, topic_id, partial(done, i))
 
 
 def _log_failure(result: TopicResult) -> None:

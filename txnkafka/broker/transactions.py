@@ -112,12 +112,12 @@ class Transactions:
         """``__transaction_state`` is there, or partitions of it whose directories could not be created."""
         self._load(self._broker.now_ms)
 
-    def on_deleted(self, partition: TopicPartition, now_ms: int) -> None:
+    def on_deleted(self, partition: TopicPartition) -> None:
         """A partition is not in the registry any more: no transaction waits for it, and without its log a
         partition of ``__transaction_state`` is not coordinated."""
         if partition.topic == TRANSACTION_STATE_TOPIC:
             self.coordinator.resign(partition.partition)
-        self.coordinator.partition_deleted(partition, now_ms)
+        self.coordinator.partition_deleted(partition, self._broker.now_ms)
 
     # Requests
 
@@ -125,8 +125,7 @@ class Transactions:
         """Whether this node coordinates the id. The first call creates the topic, and those that come before
         it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
         if TRANSACTION_STATE_TOPIC not in self._broker.image.topics:
-            self._broker.topics.create_internal(TRANSACTION_STATE_TOPIC, self._broker.now_ms)
-            self._broker.durability.run_soon()
+            self._broker.topics.create_internal(TRANSACTION_STATE_TOPIC)
             return ErrorCode.COORDINATOR_NOT_AVAILABLE
         is_here = self.coordinator.partition_of(transactional_id) in self.coordinator.partitions
         return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
@@ -139,12 +138,10 @@ class Transactions:
         producer_epoch: int,
         reply: Callable[[Answer], None],
         *,
-        now_ms: int,
         enable_2pc: bool = False,
         keep_prepared_txn: bool = False,
     ) -> None:
         """Give a producer its id and epoch; without a transactional id, a new one."""
-        self._broker.now_ms = now_ms
         if (producer_id == -1) != (producer_epoch == -1):
             reply(Answer(ErrorCode.INVALID_REQUEST))
         elif transactional_id is None:
@@ -153,8 +150,7 @@ class Transactions:
             event = InitProducerId(
                 transactional_id, timeout_ms, producer_id, producer_epoch, enable_2pc, keep_prepared_txn
             )
-            self.coordinator.handle(event, reply, now_ms)
-        self._broker.durability.run_soon()
+            self.coordinator.handle(event, reply, self._broker.now_ms)
 
     def add_partitions(
         self,
@@ -164,14 +160,12 @@ class Transactions:
         partitions: Sequence[TopicPartition],
         reply: Callable[[dict[TopicPartition, ErrorCode]], None],
         *,
-        now_ms: int,
         verify_only: bool = False,
         client_transaction_version: int = 0,
         is_client: bool = True,
     ) -> None:
         """Add partitions to a transaction, all or none, or look whether they are in it."""
         broker = self._broker
-        broker.now_ms = now_ms
         refused = {}
         for partition in partitions:
             if is_client and partition.topic in (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
@@ -191,10 +185,10 @@ class Transactions:
 
         identity = transactional_id, producer_id, producer_epoch, frozenset(partitions)
         if verify_only:
-            self.coordinator.handle(VerifyPartitions(*identity), answered, now_ms)
+            self.coordinator.handle(VerifyPartitions(*identity), answered, broker.now_ms)
         else:
-            self.coordinator.handle(AddPartitions(*identity, client_transaction_version), answered, now_ms)
-        broker.durability.run_soon()
+            event = AddPartitions(*identity, client_transaction_version)
+            self.coordinator.handle(event, answered, broker.now_ms)
 
     def add_offsets(
         self,
@@ -203,17 +197,13 @@ class Transactions:
         producer_epoch: int,
         group_id: str,
         reply: Callable[[Answer], None],
-        *,
-        now_ms: int,
     ) -> None:
         """Add the partition that a group's offsets are in to a transaction."""
-        self._broker.now_ms = now_ms
         topic = self._broker.image.topics.get(CONSUMER_OFFSETS_TOPIC)
         count = self._broker.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, partition_for(group_id, count))
         event = AddOffsets(transactional_id, producer_id, producer_epoch, partition)
-        self.coordinator.handle(event, reply, now_ms)
-        self._broker.durability.run_soon()
+        self.coordinator.handle(event, reply, self._broker.now_ms)
 
     def end_txn(
         self,
@@ -223,24 +213,19 @@ class Transactions:
         committed: bool,
         reply: Callable[[Answer], None],
         *,
-        now_ms: int,
         client_transaction_version: int = 0,
     ) -> None:
         """Commit or abort. The answer comes when the decision is durable and its markers are appended."""
-        self._broker.now_ms = now_ms
         identity = transactional_id, producer_id, producer_epoch, committed
-        self.coordinator.handle(EndTxn(*identity, client_transaction_version), reply, now_ms)
-        self._broker.durability.run_soon()
+        event = EndTxn(*identity, client_transaction_version)
+        self.coordinator.handle(event, reply, self._broker.now_ms)
 
     def write_markers(
         self,
         markers: Sequence[WritableMarker],
         reply: Callable[[list[dict[TopicPartition, ErrorCode]]], None],
-        *,
-        now_ms: int,
     ) -> None:
         """Write markers as an administrator asks for them; the coordinator does not know of it."""
-        self._broker.now_ms = now_ms
         results: list[dict[TopicPartition, ErrorCode]] = [{} for _ in markers]
         wanted = {(i, partition) for i, marker in enumerate(markers) for partition in marker.partitions}
         left = set(wanted)
@@ -255,15 +240,14 @@ class Transactions:
             reply(results)
         for i, partition in sorted(wanted):
             self.append_marker(partition, markers[i], partial(done, i, partition))
-        self._broker.durability.run_soon()
 
     def describe(self, transactional_id: str) -> Description:
         """What DescribeTransactions shows of an id."""
         return txn_listing.describe(self.coordinator, transactional_id)
 
-    def list(self, filters: Filters, now_ms: int) -> Listing:
+    def list(self, filters: Filters) -> Listing:
         """What ListTransactions shows."""
-        return txn_listing.list_transactions(self.coordinator, filters, now_ms)
+        return txn_listing.list_transactions(self.coordinator, filters, self._broker.now_ms)
 
     # Time
 

@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["unregister_broker"]
 
 
-def unregister_broker(
-    broker: Broker, broker_id: int, reply: Callable[[ErrorCode, str | None], None], *, now_ms: int
-) -> None:
+def unregister_broker(broker: Broker, broker_id: int, reply: Callable[[ErrorCode, str | None], None]) -> None:
     """Remove the registration of a broker. Answers when that is durable."""
-    broker.now_ms = now_ms
     known = [
         record.value["broker_epoch"]
         for record in broker.image.kept.of("register_broker_record")
@@ -37,4 +34,3 @@ def unregister_broker(
         broker.durability.soon(lambda: reply(ErrorCode.BROKER_ID_NOT_REGISTERED, message))
     else:
         register(broker, [metadata_records.unregister_broker(broker_id, known[0])], reply)
-    broker.durability.run_soon()

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.broker.broker import open_broker
 from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.host import CallerHost
 
 if TYPE_CHECKING:
-    from txnkafka.broker.broker import Broker
     from txnkafka.env import DataFiles
     from txnkafka.errors import KafkaError
     from txnkafka.model import TopicPartition
@@ -40,7 +40,8 @@ def recover(files: DataFiles, path: str, *, now_ms: int) -> Recovered:
     )
     broker = open_broker(files, path, config, now_ms=now_ms)
     try:
-        _settle(broker, now_ms)
+        # time stands still, so that nothing is due: neither retention nor the timeout of a transaction
+        CallerHost(broker, lambda: now_ms).idle()
         data = broker.data
         of_partitions = [(each, step) for each, log in sorted(data.logs.items()) for step in log.repairs]
         steps = [(None, step) for step in data.repairs_of_directory]
@@ -50,22 +51,3 @@ def recover(files: DataFiles, path: str, *, now_ms: int) -> Recovered:
         raise
     broker.close()
     return recovered
-
-
-def _settle(broker: Broker, now_ms: int) -> None:
-    """Run flushes and work until none is left. Time stands still, so that nothing is due: neither retention
-    nor the timeout of a transaction."""
-    while True:
-        flush = broker.begin_flush()
-        if flush is not None:
-            broker.finish_flush(flush, flush.run(), now_ms=now_ms)
-            continue
-        work = broker.begin_work()
-        if work is None:
-            return
-        error: Exception | None = None
-        try:
-            work.run()
-        except OSError as raised:
-            error = raised
-        broker.finish_work(work, error, now_ms=now_ms)

@@ -35,7 +35,6 @@ def alter_all(
     reply: Callable[[list[Altered]], None],
     *,
     validate_only: bool,
-    now_ms: int,
 ) -> None:
     """Change the configs of resources; one that is named twice is not changed."""
     counts = Counter((each.resource_type, each.resource_name) for each in wanted)
@@ -54,7 +53,7 @@ def alter_all(
             continue
         refused = _refusal(each) or (_of_loggers(broker, each) if each.resource_type == LOGGER else None)
         if refused is None:
-            alter_configs(broker, each, partial(done, i), validate_only=validate_only, now_ms=now_ms)
+            alter_configs(broker, each, partial(done, i), validate_only=validate_only)
         else:
             done(i, *refused)
 

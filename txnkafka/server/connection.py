@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol, cast
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidRequestError
-from txnkafka.server.context import CloseConnection, Context, Node
 from txnkafka.server.error_response import error_response
 from txnkafka.server.handlers import SERVED
+from txnkafka.server.peer import CloseConnection, Node, Peer
 from txnkafka.server.session import Session
 
 if TYPE_CHECKING:
@@ -24,9 +24,10 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.server.broker_host import BrokerHost
-    from txnkafka.server.context import Cancel
+    from txnkafka.server.dispatch import Dispatcher
     from txnkafka.server.fetch_sessions import FetchSessions
     from txnkafka.server.listeners import Endpoint
+    from txnkafka.server.peer import Cancel
     from txnkafka.server.receive_buffer import BlockPool
     from txnkafka.server.session import Request, Unsent
 
@@ -44,6 +45,7 @@ class ConnectionOwner(Protocol):
 
     broker: Broker
     host: BrokerHost
+    dispatcher: Dispatcher
     pool: BlockPool
     fetch_sessions: FetchSessions
     connections: set[Connection]
@@ -52,7 +54,6 @@ class ConnectionOwner(Protocol):
     is_stopping: bool
     time: Callable[[], float]
     soon: Callable[[Callable[[], None]], object]
-    handler_of: Callable[[Any], Any]
 
     def accepts(self, connection: Connection) -> bool:
         """Whether there is room for one more."""
@@ -80,7 +81,7 @@ class Connection(asyncio.BufferedProtocol):
         most = server.broker.config.socket_request_max_bytes
         self._session = Session(server.pool, most, SERVED, server.unsent)
         self._transport: asyncio.Transport | None = None
-        self._node = Node("", 0, server.fetch_sessions)
+        self._peer = Peer(Node("", 0, server.fetch_sessions))
         self.peer = self.address = "?"
         self._used = server.time()
         self._file_number = -1
@@ -105,7 +106,8 @@ class Connection(asyncio.BufferedProtocol):
         here = transport.get_extra_info("sockname")[0].removeprefix(MAPPED)
         endpoints = [each.seen_at(here) for each in server.endpoints]
         _, host, port = endpoints[self._listener]
-        self._node = Node(host, port, server.fetch_sessions, server.room, endpoints)
+        node = Node(host, port, server.fetch_sessions, server.room, endpoints)
+        self._peer = Peer(node, None, self.address)
         if not server.accepts(self):
             LOG.warning(
                 "%s: the connection is closed: there are too many (max.connections, max.connections.per.ip, "
@@ -232,21 +234,18 @@ class Connection(asyncio.BufferedProtocol):
             self._close()
 
     def _dispatch(self, request: Request) -> None:
-        header, server = request.header, self._server
-        failures = server.broker.failures
-        failures.owner = partial(self._fail, request)
+        header = request.header
+        if header.client_id != self._peer.client_id:
+            self._peer = self._peer._replace(client_id=header.client_id)
         try:
-            context = Context(self._node, server.host.now_ms(), header.client_id, self.address)
-            handle = server.handler_of(header.api)
-            cancel = handle(
-                server.broker, request.message, header.api_version, context, partial(self._reply, request)
-            )
+            cancel = self._server.dispatcher.call(
+                header.api, header.api_version, request.message, self._peer,
+                partial(self._reply, request), partial(self._fail, request),
+            )  # fmt: skip
         except Exception as error:
             LOG.exception("%s: %s failed", self.peer, header)
             self._fail(request, error)
             return
-        finally:
-            failures.owner = None
         if cancel is not None:
             self._cancel = cancel
 

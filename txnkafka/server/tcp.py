@@ -6,14 +6,14 @@ import asyncio
 import logging
 import signal
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from txnkafka.env.bound_sockets import bound_sockets
 from txnkafka.server.broker_host import BrokerHost
 from txnkafka.server.connection import Connection
 from txnkafka.server.descriptors import most_connections
+from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions
-from txnkafka.server.handlers import handler_of
 from txnkafka.server.receive_buffer import BlockPool
 from txnkafka.server.session import Unsent
 
@@ -104,7 +104,6 @@ class Server:
         self.is_stopping = False
         self.time: Callable[[], float] = loop.time
         self._stopped_at = 0.0
-        self.handler_of: Callable[[Any], Any] = handler_of  # metrics put one that counts in its place
         self.soon: Callable[[Callable[[], None]], object] = loop.call_soon
         self._loop = loop
         self._answered: dict[Connection, None] = {}
@@ -112,6 +111,7 @@ class Server:
         self._stopped: asyncio.Future[None] = loop.create_future()
         self._drained: asyncio.Future[None] = loop.create_future()
         self.host = BrokerHost(broker, loop, clock, on_turn=self._on_turn, on_failure=self._on_failure)
+        self.dispatcher = Dispatcher(broker, self.host.now_ms)
 
     async def run(
         self, listeners: Sequence[Listener], on_listening: Callable[[list[list[Address]]], None]

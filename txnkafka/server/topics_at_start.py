@@ -6,6 +6,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.broker_config import MOST_PARTITIONS
+from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError, KafkaError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from txnkafka.broker.requests import TopicResult
     from txnkafka.env import Clock
 
-__all__ = ["check_topics", "create_topics", "settle"]
+__all__ = ["check_topics", "create_topics"]
 
 LOG = logging.getLogger("txnkafka.server")
 
@@ -48,8 +49,9 @@ def create_topics(broker: Broker, topics: Mapping[str, int], clock: Clock) -> No
     KafkaError when one cannot be created."""
     results: list[TopicResult] = []
     wanted = [NewTopic(name, count) for name, count in topics.items()]
-    broker.topics.create(wanted, results.extend, now_ms=clock.now_ms())
-    settle(broker, clock)
+    host = CallerHost(broker, clock.now_ms)
+    host.call(broker.topics.create, wanted, results.extend)
+    host.until(lambda: broker.is_idle)
     for result in results:
         if result.error == ErrorCode.TOPIC_ALREADY_EXISTS:
             count = len(broker.image.topics[result.name].partitions)
@@ -57,19 +59,3 @@ def create_topics(broker: Broker, topics: Mapping[str, int], clock: Clock) -> No
                 LOG.warning("topic %s has %d partitions and keeps them", result.name, count)
         elif result.error != ErrorCode.NONE:
             raise _refusal(result.name, result.message or result.error.name)
-
-
-def settle(broker: Broker, clock: Clock) -> None:
-    """Run flushes and work of the broker until there is none left, waiting for the disk."""
-    while not broker.is_idle:
-        work = broker.begin_work()
-        if work is not None:
-            error: Exception | None = None
-            try:
-                work.run()
-            except (KafkaError, OSError) as raised:
-                error = raised
-            broker.finish_work(work, error, now_ms=clock.now_ms())
-        flush = broker.begin_flush()
-        if flush is not None:
-            broker.finish_flush(flush, flush.run(), now_ms=clock.now_ms())

@@ -50,7 +50,7 @@ def produce(node: Node, batch: memoryview, number: int = 0) -> list[ProduceResul
     found: list[ProduceResult] = []
     partition = TopicPartition("t", number)
     request = ProduceRequest({partition: batch}, transactional_id="x", version=13)
-    node.broker.produce(request, lambda results: found.append(results[partition]), now_ms=node.now_ms)
+    node.request(node.broker.produce, request, lambda results: found.append(results[partition]))
     return found
 
 
@@ -58,7 +58,12 @@ def end(node: Node, producer: Producer, version: int = 2) -> list[Answer]:
     """EndTxn of a commit; the answer comes into the list."""
     found: list[Answer] = []
     identity = producer.identity.producer_id, producer.identity.producer_epoch
-    node.broker.transactions.end_txn(
-        producer.id, *identity, True, found.append, now_ms=node.now_ms, client_transaction_version=version
+    node.request(
+        node.broker.transactions.end_txn,
+        producer.id,
+        *identity,
+        True,
+        found.append,
+        client_transaction_version=version,
     )
     return found

@@ -10,6 +10,7 @@ from txnkafka._core.read_committed import select
 from txnkafka._core.scan import scan
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import (
     FetchedPartition,
     FetchPartition,
@@ -68,28 +69,19 @@ class Node:
         return broker
 
     def settle(self) -> None:
-        while True:
-            flush = self.broker.begin_flush()
-            if flush is not None:
-                self.broker.finish_flush(flush, flush.run(), now_ms=self.now_ms)
-                continue
-            work = self.broker.begin_work()
-            if work is None:
-                return
-            error: Exception | None = None
-            try:
-                work.run()
-            except Exception as raised:
-                error = raised
-            self.broker.finish_work(work, error, now_ms=self.now_ms)
+        CallerHost(self.broker, lambda: self.now_ms).idle()
 
     def call(self, method: Callable[..., object], *arguments: Any, **named: Any) -> Any:
         """The answer of a request, once everything is durable."""
         answers: list[Any] = []
-        method(*arguments, answers.append, now_ms=self.now_ms, **named)
+        self.request(method, *arguments, answers.append, **named)
         self.settle()
         (answer,) = answers
         return answer
+
+    def request(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
+        """Run a request; its answer may wait for the disk."""
+        return self.broker.call(method, *arguments, now_ms=self.now_ms, **named)
 
     def set_clock(self, ms: int) -> None:
         """Set the wall clock forward, or back; no time passes."""
@@ -131,7 +123,9 @@ class Node:
         """The answer for one partition, to be released."""
         where = FetchPartition(TopicPartition(topic, partition), offset, 1 << 20)
         answers: list[Any] = []
-        self.broker.fetch(FetchRequest([where], **fields), answers.append, now_ms=self.now_ms)
+        self.broker.call(
+            self.broker.fetch, FetchRequest([where], **fields), answers.append, now_ms=self.now_ms
+        )
         ((_, fetched),) = answers[0]
         found: FetchedPartition = fetched
         return found
@@ -197,16 +191,15 @@ class Producer:
     def __init__(self, node: Node, transactional_id: str = "x", *, version: int = 2) -> None:
         self.node, self.id, self.version = node, transactional_id, version
         self.sequences: dict[int, int] = {}
-        node.broker.transactions.find(transactional_id)
+        node.request(node.broker.transactions.find, transactional_id)
         node.settle()
         self.identity = self.init()
 
     def init(self, **fields: Any) -> Answer:
         transactions = self.node.broker.transactions
         answer: Answer = self.node.call(
-            lambda reply, now_ms: transactions.init_producer_id(
+            lambda reply: transactions.init_producer_id(
                 self.id, 60_000, fields.get("producer_id", -1), fields.get("producer_epoch", -1), reply,
-                now_ms=now_ms,
             )
         )  # fmt: skip
         self.identity, self.sequences = answer, {}
@@ -231,16 +224,16 @@ class Producer:
         """Send one record to each partition, and commit without waiting for any of them."""
         wanted = {TopicPartition("t", each): self.batch(each, value) for each in partitions}
         request = ProduceRequest(wanted, transactional_id=self.id)
-        self.node.broker.produce(request, lambda _: None, now_ms=self.node.now_ms)
+        self.node.request(self.node.broker.produce, request, lambda _: None)
         return self.end()
 
     def add(self, *partitions: int) -> set[ErrorCode]:
         """AddPartitionsToTxn of a client of version 1."""
         transactions, identity = self.node.broker.transactions, self.identity
         added = self.node.call(
-            lambda reply, now_ms: transactions.add_partitions(
+            lambda reply: transactions.add_partitions(
                 self.id, identity.producer_id, identity.producer_epoch,
-                [TopicPartition("t", each) for each in partitions], reply, now_ms=now_ms,
+                [TopicPartition("t", each) for each in partitions], reply,
             )
         )  # fmt: skip
         return set(added.values())
@@ -248,8 +241,8 @@ class Producer:
     def end(self, *, commit: bool = True) -> ErrorCode:
         transactions, identity = self.node.broker.transactions, self.identity
         answer: Answer = self.node.call(
-            lambda reply, now_ms: transactions.end_txn(
-                self.id, identity.producer_id, identity.producer_epoch, commit, reply, now_ms=now_ms,
+            lambda reply: transactions.end_txn(
+                self.id, identity.producer_id, identity.producer_epoch, commit, reply,
                 client_transaction_version=2 if self.version == 2 else 0,
             )
         )  # fmt: skip

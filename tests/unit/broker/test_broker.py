@@ -176,7 +176,7 @@ def test_a_topic_that_is_asked_for_twice_is_created_once() -> None:
     node = Node()
     answers: list[Any] = []
     for _ in range(2):
-        node.broker.topics.create([NewTopic("t")], answers.append, now_ms=NOW)
+        node.broker.call(node.broker.topics.create, [NewTopic("t")], answers.append, now_ms=NOW)
     node.settle()
     assert [result.error for (result,) in answers] == [NONE, ErrorCode.TOPIC_ALREADY_EXISTS]
     assert node.call(node.broker.topics.auto_create, ["t", "u", "bad/name"]) == {
@@ -208,7 +208,7 @@ def test_partitions_that_were_written_without_a_broker_become_topics() -> None:
 def test_the_coordinators_topics_of_a_directory_without_a_metadata_log_are_compacted() -> None:
     """With the policy of other topics, retention would delete offsets and transactional ids."""
     node = Node()
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     node.close()
     remove_tree(node.files, "/data/__cluster_metadata-0")
@@ -224,7 +224,9 @@ def test_an_append_is_acknowledged_when_it_is_durable() -> None:
     node = Node()
     node.create()
     answers: list[Any] = []
-    node.broker.produce(ProduceRequest({T0: batch_of(b"a", b"b")}), answers.append, now_ms=NOW)
+    node.broker.call(
+        node.broker.produce, ProduceRequest({T0: batch_of(b"a", b"b")}), answers.append, now_ms=NOW
+    )
     assert not answers
     assert node.fetch().high_watermark == 0
     node.settle()
@@ -237,7 +239,9 @@ def test_the_page_cache_acknowledges_at_once_but_not_what_a_dead_process_would_l
     node.create(segment_bytes="200")
     answers: list[Any] = []
     for value in (b"a" * 100, b"b" * 100):
-        node.broker.produce(ProduceRequest({T0: batch_of(value)}), answers.append, now_ms=NOW)
+        node.broker.call(
+            node.broker.produce, ProduceRequest({T0: batch_of(value)}), answers.append, now_ms=NOW
+        )
     assert len(answers) == 1  # the second one is in a segment that has no name yet
     node.settle()
     assert [answer[T0].base_offset for answer in answers] == [0, 1]
@@ -266,7 +270,7 @@ def test_the_page_cache_acknowledges_at_once_but_not_what_a_dead_process_would_l
 def test_a_batch_that_is_refused(request_: ProduceRequest, error: ErrorCode) -> None:
     node = Node()
     node.create()
-    node.broker.transactions.find("x")
+    node.request(node.broker.transactions.find, "x")
     node.settle()
     results = node.call(node.broker.produce, request_)
     assert [result.error for result in results.values()] == [error]
@@ -303,12 +307,11 @@ def test_an_answer_after_a_storage_error_has_no_log_start_offset() -> None:
 def test_a_retry_gets_the_offset_that_the_batch_has() -> None:
     node = Node()
     node.create()
-    producer = node.call(lambda reply, now_ms: node.broker.transactions.init_producer_id(
-        None, 0, -1, -1, reply, now_ms=now_ms))  # fmt: skip
+    producer = node.call(lambda reply: node.broker.transactions.init_producer_id(None, 0, -1, -1, reply))
     records = batch_of(b"a", producer_id=producer.producer_id, producer_epoch=0, base_sequence=0)
     answers: list[Any] = []
     for _ in range(2):
-        node.broker.produce(ProduceRequest({T0: records}), answers.append, now_ms=NOW)
+        node.broker.call(node.broker.produce, ProduceRequest({T0: records}), answers.append, now_ms=NOW)
     assert not answers  # the first one is not durable, so the second one cannot be acknowledged either
     node.settle()
     assert [answer[T0].base_offset for answer in answers] == [0, 0]
@@ -319,7 +322,7 @@ def test_a_retry_gets_the_offset_that_the_batch_has() -> None:
 def test_a_broker_with_work_under_way_does_not_close() -> None:
     node = Node()
     node.create()
-    node.broker.produce(ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=NOW)
+    node.broker.call(node.broker.produce, ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=NOW)
     flush = node.broker.begin_flush()
     assert flush is not None
     with pytest.raises(FlushUnderWayError):

@@ -24,9 +24,9 @@ def send(node: Node, kind: int, name: str, *changes: ConfigChange, **options: An
     """The answer, which comes later."""
     answers: list[ErrorCode] = []
     is_whole = options.pop("is_whole", False)
-    alter_configs(
-        node.broker, Alteration(kind, name, changes, is_whole), lambda error, _: answers.append(error),
-        now_ms=node.now_ms, **options,
+    node.request(
+        alter_configs, node.broker, Alteration(kind, name, changes, is_whole),
+        lambda error, _: answers.append(error), **options,
     )  # fmt: skip
     return answers
 
@@ -108,7 +108,7 @@ def test_changes_of_lists_follow_each_other() -> None:
 def test_a_log_that_was_being_created_has_what_was_set_meanwhile(kind: int, name: str, setting: str) -> None:
     node = Node()
     broker = node.broker
-    broker.topics.create([NewTopic("t", 1)], lambda _: None, now_ms=node.now_ms)
+    broker.call(broker.topics.create, [NewTopic("t", 1)], lambda _: None, now_ms=node.now_ms)
     flush(node)
     creation = broker.begin_work()
     assert creation is not None
@@ -149,7 +149,7 @@ def test_what_is_not_named_gets_its_default_where_all_configs_are_given() -> Non
 def test_a_topic_that_is_being_deleted_gets_no_configs() -> None:
     """A later topic of this name would have them."""
     node = made()
-    node.broker.topics.delete(["t"], [], lambda _: None, now_ms=node.now_ms)
+    node.request(node.broker.topics.delete, ["t"], [], lambda _: None)
     answers = send(node, TOPIC, "t", ConfigChange("retention.ms", SET, "5"))
     node.settle()
     assert answers == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
@@ -218,9 +218,8 @@ def test_a_change_that_fails_when_it_is_durable_does_not_hold_up_the_next(
 ) -> None:
     node = made()
     failures: list[Exception] = []
-    node.broker.failures.owner = failures.append
-    assert send(node, BROKER, "1", ConfigChange("log.retention.ms", SET, "7")) == []
-    node.broker.failures.owner = None
+    change = ConfigChange("log.retention.ms", SET, "7")
+    assert send(node, BROKER, "1", change, owner=failures.append) == []
     waiting = send(node, BROKER, "1", ConfigChange("log.retention.ms", SET, "8"))
     monkeypatch.setattr(node.broker.configs, "refresh", only_once(node.broker.configs.refresh))
     node.settle()

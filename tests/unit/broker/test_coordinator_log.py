@@ -38,7 +38,7 @@ def ids(node: Node) -> int:
 def with_groups(*, limit: int | None = 1_000, partitions: int = 1) -> Node:
     node = Node(offsets_topic_num_partitions=1)
     node.create("t", partitions)
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     if limit is not None:
         limited(node, CONSUMER_OFFSETS_TOPIC, limit)
@@ -56,7 +56,9 @@ def commit(node: Node, group: str, partition: int = 0, topic: str = "t") -> Erro
 def fetched(node: Node, group: str, partition: int = 0) -> int:
     answers: list[Any] = []
     where = TopicPartition("t", partition)
-    node.broker.groups.fetch(group, [where], lambda *each: answers.append(each), require_stable=False)
+    node.request(
+        node.broker.groups.fetch, group, [where], lambda *each: answers.append(each), require_stable=False
+    )
     node.settle()
     ((_, found),) = answers
     offset: int = found[where].offset
@@ -69,7 +71,7 @@ def groups(node: Node) -> int:
 
 def deleted(node: Node, group: str) -> ErrorCode:
     answers: list[ErrorCode] = []
-    node.broker.groups.delete(group, answers.append)
+    node.request(node.broker.groups.delete, group, answers.append)
     node.settle()
     return answers[0]
 
@@ -131,7 +133,7 @@ def test_the_offsets_of_a_deleted_topic_are_looked_for_once(monkeypatch: pytest.
     """Not in each partition of the coordinator for each partition of the topic."""
     node = Node(offsets_topic_num_partitions=10)
     node.create("t", 20)
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     for number in range(60):
         assert commit(node, f"g{number:02}", number % 20) == ErrorCode.NONE

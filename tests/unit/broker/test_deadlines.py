@@ -69,21 +69,21 @@ def test_a_turn_is_due_at_the_deadline_and_not_before() -> None:
 def waiting_fetch(host: Host, max_wait_ms: int = 7) -> None:
     end = host.node.broker.logs[T0].log_end_offset
     wanted = FetchRequest([FetchPartition(T0, end, 1 << 20)], max_wait_ms=max_wait_ms)
-    host.node.broker.fetch(wanted, lambda _: None, now_ms=host.node.now_ms)
+    host.node.request(host.node.broker.fetch, wanted, lambda _: None)
 
 
 def joining_member(host: Host) -> None:
     join = JoinGroup(Identity("g"), "consumer", (Protocol("range", b""),), 6000, 6000, needs_known_id=False)
-    host.node.broker.groups.join(join, lambda _: None, now_ms=host.node.now_ms)
+    host.node.request(host.node.broker.groups.join, join, lambda _: None)
 
 
 def new_topic(host: Host) -> None:
-    host.node.broker.topics.create([NewTopic("u", 1)], lambda _: None, now_ms=host.node.now_ms)
+    host.node.request(host.node.broker.topics.create, [NewTopic("u", 1)], lambda _: None)
 
 
 def append_to_a_new_segment(host: Host) -> None:
     value = bytes(900)  # more than is left in the segment
-    host.node.broker.produce(ProduceRequest({T0: batch_of(value)}), lambda _: None, now_ms=host.node.now_ms)
+    host.node.request(host.node.broker.produce, ProduceRequest({T0: batch_of(value)}), lambda _: None)
 
 
 def failed_creation(host: Host) -> None:
@@ -108,7 +108,7 @@ def grown_metadata_log(host: Host) -> None:
 def test_what_may_be_due_earlier_is_seen(event: Callable[[Host], None]) -> None:
     host = Host()
     if event is joining_member:
-        host.node.broker.groups.find("g")
+        host.node.request(host.node.broker.groups.find, "g")
         host.turn()
     assert host.is_quiet()
     event(host)
@@ -137,15 +137,15 @@ def test_a_fetch_that_waits_longer_than_others_changes_nothing() -> None:
 def test_a_request_that_is_parked_is_looked_after() -> None:
     host = Host()
     node, producer = host.node, host.producer
-    node.broker.produce(
+    node.request(
+        node.broker.produce,
         ProduceRequest({T0: producer.batch(0, b"a")}, transactional_id="x"),
         lambda _: None,
-        now_ms=node.now_ms,
     )
     node.broker.transactions.coordinator.markers.begin = lambda *_: None  # type: ignore[method-assign]
     producer.end()
     answers: list[Any] = []
-    node.broker.transactions.init_producer_id("x", 60_000, -1, -1, answers.append, now_ms=node.now_ms)
+    node.request(node.broker.transactions.init_producer_id, "x", 60_000, -1, -1, answers.append)
     begin_ms, longest_ms = node.now_ms, node.broker.transactions.coordinator.config.max_parked_ms
     while not answers:
         assert node.now_ms < begin_ms + longest_ms
@@ -162,11 +162,11 @@ def test_nothing_is_begun_while_the_flush_that_is_awaited_has_another_before_it(
     node.create()
     for _ in range(5):
         node.wait(0)
-    node.broker.produce(ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=node.now_ms)
+    node.request(node.broker.produce, ProduceRequest({T0: batch_of(b"a")}), lambda _: None)
     assert not node.broker.is_quiet(node.now_ms)
     flush = node.broker.begin_flush()
     assert flush is not None
-    node.broker.produce(ProduceRequest({T0: batch_of(b"b")}), lambda _: None, now_ms=node.now_ms)
+    node.request(node.broker.produce, ProduceRequest({T0: batch_of(b"b")}), lambda _: None)
     assert node.broker.is_quiet(node.now_ms)
     node.broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)
     assert not node.broker.is_quiet(node.now_ms)

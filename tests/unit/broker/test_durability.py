@@ -23,13 +23,15 @@ def test_the_page_cache_acknowledges_in_the_order_of_the_log() -> None:
     node.create(segment_bytes="260")
     answers: list[Any] = []
     for value in (b"a" * 100, b"b" * 100):
-        node.broker.produce(ProduceRequest({T0: batch_of(value)}), answers.append, now_ms=NOW)
+        node.broker.call(
+            node.broker.produce, ProduceRequest({T0: batch_of(value)}), answers.append, now_ms=NOW
+        )
     flush = node.broker.begin_flush()  # of the first segment; then the second one gets its name
     assert flush is not None
     node.broker.finish_flush(flush, flush.run(), now_ms=NOW)
     assert node.broker.logs[T0].active.is_named
     assert len(answers) == 1
-    node.broker.produce(ProduceRequest({T0: batch_of(b"c")}), answers.append, now_ms=NOW)
+    node.broker.call(node.broker.produce, ProduceRequest({T0: batch_of(b"c")}), answers.append, now_ms=NOW)
     node.settle()
     assert [answer[T0].base_offset for answer in answers] == [0, 1, 2]
 

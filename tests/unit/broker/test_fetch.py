@@ -31,20 +31,20 @@ def test_a_consumer_waits_until_there_is_enough_or_its_time_is_over() -> None:
     answers: list[Any] = []
     size = len(batch_of(b"a"))
     wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], min_bytes=2 * size, max_wait_ms=500)
-    node.broker.fetch(wanted, answers.append, now_ms=node.now_ms)
+    node.request(node.broker.fetch, wanted, answers.append)
     node.append(batch_of(b"a"))
     assert not answers
     node.append(batch_of(b"b"))
     assert sizes(answers.pop()) == [2 * size]
     more = FetchRequest([FetchPartition(T0, 2, 1 << 20)], min_bytes=2 * size, max_wait_ms=500)
-    node.broker.fetch(more, answers.append, now_ms=node.now_ms)
+    node.request(node.broker.fetch, more, answers.append)
     node.append(batch_of(b"c"))
     node.wait(499)
     assert not answers
     node.wait(1)
     assert sizes(answers.pop()) == [size]
-    withdraw = node.broker.fetch(
-        FetchRequest([FetchPartition(T0, 3, 1)], max_wait_ms=500), answers.append, now_ms=node.now_ms
+    withdraw = node.request(
+        node.broker.fetch, FetchRequest([FetchPartition(T0, 3, 1)], max_wait_ms=500), answers.append
     )
     withdraw()
     node.append(batch_of(b"d"))
@@ -59,7 +59,7 @@ def test_consumers_are_answered_in_the_order_of_their_deadlines() -> None:
     withdrawn: list[Any] = []
     for number in range(400):  # most of them go before their time
         wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], max_wait_ms=1000 - number)
-        call = node.broker.fetch(wanted, lambda _, number=number: answers.append(number), now_ms=node.now_ms)
+        call = node.request(node.broker.fetch, wanted, lambda _, number=number: answers.append(number))
         if number % 100:
             withdrawn.append(call)
         if number % 10 == 9:
@@ -80,7 +80,7 @@ def test_a_consumer_of_committed_records_waits_for_the_marker() -> None:
     producer = Producer(node)
     answers: list[Any] = []
     wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], COMMITTED, max_wait_ms=500)
-    node.broker.fetch(wanted, answers.append, now_ms=node.now_ms)
+    node.request(node.broker.fetch, wanted, answers.append)
     producer.send(b"a")
     assert not answers
     producer.end()
@@ -105,7 +105,7 @@ def test_a_waiting_fetch_keeps_no_file() -> None:
             slices.append(self)
 
         patch.setattr(LogSlice, "__init__", noted)
-        node.broker.fetch(wanted, answers.append, now_ms=NOW)
+        node.broker.call(node.broker.fetch, wanted, answers.append, now_ms=NOW)
         node.append(batch_of(b"b"))
     held = [each for each in slices if each._held is not None]
     for each in held:
@@ -123,7 +123,9 @@ def test_the_first_batch_is_whole_whatever_its_size() -> None:
     answers: list[Any] = []
     for max_bytes in (1, size + 1, 3 * size, 4 * size):
         wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
-        node.broker.fetch(FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW)
+        node.broker.call(
+            node.broker.fetch, FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW
+        )
     found = [sizes(answer) for answer in answers]
     assert found == [[size, 0], [size + 1, 0], [2 * size, size], [2 * size, 2 * size]]
 
@@ -137,15 +139,17 @@ def test_a_part_of_a_first_batch_is_not_answered() -> None:
     answers: list[Any] = []
     for max_bytes in (size + 5, 2 * size - 1, 2 * size):
         wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
-        node.broker.fetch(FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW)
+        node.broker.call(
+            node.broker.fetch, FetchRequest(wanted, max_bytes=max_bytes), answers.append, now_ms=NOW
+        )
     assert [sizes(answer) for answer in answers] == [[size, 0], [size, 0], [size, size]]
     wanted = [FetchPartition(T0, 0, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
     request = FetchRequest(wanted, COMMITTED, max_bytes=size + 5)
-    node.broker.fetch(request, answers.append, now_ms=NOW)
+    node.broker.call(node.broker.fetch, request, answers.append, now_ms=NOW)
     assert [fetched.aborted_transactions for _, fetched in answers[-1]] == [[], None]
     assert sizes(answers[-1]) == [size, 0]
     request = FetchRequest(wanted, COMMITTED, max_bytes=size)
-    node.broker.fetch(request, answers.append, now_ms=NOW)
+    node.broker.call(node.broker.fetch, request, answers.append, now_ms=NOW)
     assert [fetched.aborted_transactions for _, fetched in answers[-1]] == [[], []]
     assert sizes(answers[-1]) == [size, 0]
 
@@ -161,7 +165,7 @@ def test_a_consumer_behind_does_not_wait_at_the_end_of_each_segment(isolation_le
     for offset in range(6):
         wanted = [FetchPartition(T0, offset, 1 << 20)]
         request = FetchRequest(wanted, isolation_level, min_bytes=1000, max_wait_ms=500)
-        node.broker.fetch(request, answers.append, now_ms=node.now_ms)
+        node.request(node.broker.fetch, request, answers.append)
     assert [len(sizes(answer)) for answer in answers] == [1] * 5  # the last batch is in the newest segment
 
 
@@ -176,7 +180,7 @@ def test_a_consumer_waits_for_no_more_bytes_than_it_takes(max_bytes: int, config
     answers: list[Any] = []
     wanted = [FetchPartition(T0, 8, 1 << 20), FetchPartition(T1, 0, 1 << 20)]
     request = FetchRequest(wanted, min_bytes=1 << 20, max_bytes=max_bytes, max_wait_ms=500)
-    node.broker.fetch(request, answers.append, now_ms=node.now_ms)
+    node.request(node.broker.fetch, request, answers.append)
     assert len(answers) == 1
     sizes(answers[0])
 
@@ -198,7 +202,7 @@ def test_an_error_is_answered_at_once(
     node.append(batch_of(b"a"))
     answers: list[Any] = []
     wanted = FetchRequest([FetchPartition(partition, offset, 100, epoch)], max_wait_ms=10_000)
-    node.broker.fetch(wanted, answers.append, now_ms=NOW)
+    node.broker.call(node.broker.fetch, wanted, answers.append, now_ms=NOW)
     assert [fetched.error for _, fetched in answers[0]] == [error]
 
 
@@ -212,9 +216,7 @@ def test_where_times_are_in_a_log() -> None:
     wanted = [-1, -2, -3, -4, -5, NOW, NOW + 1]
     found = {}
     for level in (UNCOMMITTED, COMMITTED):
-        found[level] = [
-            node.broker.list_offsets([OffsetQuery(T0, time)], level)[T0][:3] for time in wanted
-        ]
+        found[level] = [node.broker.list_offsets([OffsetQuery(T0, time)], level)[T0][:3] for time in wanted]
     nowhere = (NONE, -1, -1)
     assert found[UNCOMMITTED] == [
         (NONE, -1, 3), (NONE, -1, 0), (NONE, NOW, 0), (NONE, -1, 0), nowhere, (NONE, NOW, 0), nowhere
@@ -239,7 +241,7 @@ def test_a_fetch_waits_no_longer_when_the_clock_is_put_back() -> None:
     node.create()
     answers: list[Any] = []
     request = FetchRequest([FetchPartition(T0, 0, 1 << 20)], max_wait_ms=500)
-    node.broker.fetch(request, answers.append, now_ms=NOW)
+    node.broker.call(node.broker.fetch, request, answers.append, now_ms=NOW)
     node.set_clock(-3_600_000)
     assert node.broker.advance(node.now_ms) <= NOW + 500
     node.wait(499)
@@ -253,7 +255,7 @@ def test_a_fetch_waits_as_long_when_the_clock_is_set_forward() -> None:
     node.create()
     answers: list[Any] = []
     request = FetchRequest([FetchPartition(T0, 0, 1 << 20)], max_wait_ms=500)
-    node.broker.fetch(request, answers.append, now_ms=NOW)
+    node.broker.call(node.broker.fetch, request, answers.append, now_ms=NOW)
     node.set_clock(3_600_000)
     node.wait(499)
     assert not answers

@@ -31,9 +31,9 @@ def commit_offset(node: Node, producer: Producer, version: int = 5) -> list[dict
     """TxnOffsetCommit of the group ``g``; the answer comes into the list."""
     found: list[dict[TopicPartition, ErrorCode]] = []
     identity = ProducerIdAndEpoch(producer.identity.producer_id, producer.identity.producer_epoch)
-    node.broker.groups.commit_in_transaction(
-        Identity("g"), "x", identity, {PARTITION: OffsetToCommit(7)}, found.append, version=version,
-        now_ms=node.now_ms,
+    node.request(
+        node.broker.groups.commit_in_transaction, Identity("g"), "x", identity,
+        {PARTITION: OffsetToCommit(7)}, found.append, version=version,
     )  # fmt: skip
     return found
 
@@ -81,7 +81,7 @@ def test_batches_behind_the_first_one_are_answered_with_it(node: Node) -> None:
 
 
 def test_no_offsets_are_acknowledged_before_their_partition_has_joined(node: Node) -> None:
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     producer = Producer(node)
     assert producer.send(b"output", 1) == [NONE]
@@ -92,7 +92,13 @@ def test_no_offsets_are_acknowledged_before_their_partition_has_joined(node: Nod
     producer.node = restarted = Node(power_cut(node.files), **ONE)
     assert producer.end() == NONE
     offsets: list[Any] = []
-    restarted.broker.groups.fetch("g", [PARTITION], lambda _, rows: offsets.append(rows), require_stable=True)
+    restarted.request(
+        restarted.broker.groups.fetch,
+        "g",
+        [PARTITION],
+        lambda _, rows: offsets.append(rows),
+        require_stable=True,
+    )
     restarted.settle()
     assert offsets[0][PARTITION].offset == -1
 
@@ -159,7 +165,7 @@ def test_a_batch_that_was_overtaken_by_a_greater_epoch_is_refused(node: Node) ->
 
 
 def test_offsets_that_were_overtaken_by_a_greater_epoch_are_refused(node: Node) -> None:
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     producer = Producer(node, version=1)
     node.call(
@@ -214,9 +220,9 @@ def test_a_marker_that_is_written_again_decides_about_nothing_new(node: Node, ad
         flush(node)
     flush(node)
     if adds:
-        node.broker.transactions.add_partitions(
-            "x", producer.identity.producer_id, producer.identity.producer_epoch, [TopicPartition("t", 0)],
-            lambda _: None, now_ms=node.now_ms,
+        node.request(
+            node.broker.transactions.add_partitions, "x", producer.identity.producer_id,
+            producer.identity.producer_epoch, [TopicPartition("t", 0)], lambda _: None,
         )  # fmt: skip
     produce(node, producer.batch(1, b"undecided"), 1)
     group = node.broker.begin_flush()
@@ -275,7 +281,7 @@ def test_log_append_time_is_the_time_of_the_append() -> None:
     node.now_ms += 2_000
     came_later: list[Any] = []
     request = ProduceRequest({PARTITION: batch_of(b"came later")})
-    node.broker.produce(request, lambda results: came_later.append(results[PARTITION]), now_ms=node.now_ms)
+    node.request(node.broker.produce, request, lambda results: came_later.append(results[PARTITION]))
     assert node.broker.logs[PARTITION].log_end_offset == 1
     node.now_ms += 1_000
     node.settle()

@@ -75,7 +75,7 @@ def epochs_of(node: Node, offset: int = 0) -> dict[int, int]:
 def asked(node: Node, offset: int, **epochs: int) -> FetchedPartition:
     answers: list[Any] = []
     request = FetchRequest([FetchPartition(T0, offset, 1 << 20, **epochs)])
-    node.broker.fetch(request, answers.append, now_ms=node.now_ms)
+    node.request(node.broker.fetch, request, answers.append)
     ((_, fetched),) = answers[0]
     if fetched.records is not None:
         fetched.records.release()
@@ -306,7 +306,7 @@ def test_an_epoch_is_durable_before_the_first_batch_has_it() -> None:
     node.close()
     files, answers = disk_of(node), list[Any]()
     broker = open_broker(files, "/data", now_ms=NOW, durability="page_cache")
-    broker.produce(ProduceRequest({T0: batch_of(b"second")}), answers.append, now_ms=NOW)
+    broker.call(broker.produce, ProduceRequest({T0: batch_of(b"second")}), answers.append, now_ms=NOW)
     assert (answers[0][T0].error, broker.leader_epoch(T0)) == (NONE, 1)
     node = Node(MemoryFiles(base=what_is_synced(files)))
     assert node.broker.logs[T0].log_end_offset == 2

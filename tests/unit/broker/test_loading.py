@@ -32,9 +32,7 @@ def ids_of(broker: Broker, partition: int) -> list[str]:
 
 def init(node: Node, name: str) -> Any:
     transactions = node.broker.transactions
-    return node.call(
-        lambda reply, now_ms: transactions.init_producer_id(name, 60_000, -1, -1, reply, now_ms=now_ms)
-    )
+    return node.call(lambda reply: transactions.init_producer_id(name, 60_000, -1, -1, reply))
 
 
 def test_a_damaged_partition_is_not_coordinated_and_holds_up_no_other() -> None:
@@ -50,13 +48,13 @@ def test_a_damaged_partition_is_not_coordinated_and_holds_up_no_other() -> None:
     partition = TopicPartition(STATE_TOPIC, 0)
     assert partition not in node.broker.logs
     assert init(node, damaged[0]).error == ErrorCode.NOT_COORDINATOR
-    assert node.broker.transactions.find(damaged[0]) == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert node.request(node.broker.transactions.find, damaged[0]) == ErrorCode.COORDINATOR_NOT_AVAILABLE
     assert init(node, sound[0]).producer_epoch == 1
-    listing = node.broker.transactions.list(Filters(), node.now_ms)
+    listing = node.broker.transactions.list(Filters())
     assert listing.error == ErrorCode.NONE
     assert {row.transactional_id for row in listing.transactions} >= set(sound)
     node.wait(8 * 86_400_000)
-    assert node.broker.transactions.list(Filters(), node.now_ms).transactions == ()
+    assert node.broker.transactions.list(Filters()).transactions == ()
 
 
 @pytest.mark.parametrize("topic", [STATE_TOPIC, "__consumer_offsets"])
@@ -70,12 +68,12 @@ def test_a_damaged_closed_segment_keeps_only_its_partition_from_being_coordinate
     }  # fmt: skip
     node = Node(**configs)
     node.create()
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     for number in range(12):
         Producer(node, f"x{number}")
         wanted = {TopicPartition("t", 0): OffsetToCommit(number)}
-        node.broker.groups.commit(Identity("g"), wanted, lambda _: None, version=9, now_ms=node.now_ms)
+        node.request(node.broker.groups.commit, Identity("g"), wanted, lambda _: None, version=9)
         node.settle()
     assert len(node.broker.logs[TopicPartition(topic, 0)].segments) > 3
     node.close()
@@ -91,7 +89,7 @@ def test_a_damaged_closed_segment_keeps_only_its_partition_from_being_coordinate
     expected = ErrorCode.NOT_COORDINATOR if topic == STATE_TOPIC else ErrorCode.NONE
     assert init(node, "x1").error == expected
     expected = ErrorCode.NONE if topic == STATE_TOPIC else ErrorCode.COORDINATOR_NOT_AVAILABLE
-    assert node.broker.groups.find("g") == expected
+    assert node.request(node.broker.groups.find, "g") == expected
 
 
 def test_a_log_that_ends_with_an_empty_batch_is_loaded() -> None:

@@ -49,7 +49,7 @@ def append_between(node: Node, key: bytes, value: bytes) -> None:
     """An append and the flush that acknowledges it; no other work is run."""
     results: list[Any] = []
     request = ProduceRequest({T0: keyed(key, value)})
-    node.broker.produce(request, results.append, now_ms=node.now_ms)
+    node.request(node.broker.produce, request, results.append)
     while (flush := node.broker.begin_flush()) is not None:
         node.broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)
     assert results[0][T0].error == ErrorCode.NONE

@@ -145,7 +145,7 @@ def test_what_is_read_stays_until_it_is_released() -> None:
     node = made()
     answers: list[Any] = []
     request = FetchRequest([FetchPartition(T0, 0, 1 << 20)])
-    node.broker.fetch(request, answers.append, now_ms=node.now_ms)
+    node.request(node.broker.fetch, request, answers.append)
     ((_, fetched),) = answers[0]
     with fetched.records as records:
         before = bytes(records.read())

@@ -28,7 +28,7 @@ def test_the_page_cache_is_flushed_when_settings_want_it() -> None:
     assert (log.recovery_point, log.high_watermark) == (0, 2)
     assert node.broker.begin_flush() is None
     answers: list[Any] = []
-    node.broker.produce(ProduceRequest({T0: batch_of(b"c")}), answers.append, now_ms=NOW)
+    node.broker.call(node.broker.produce, ProduceRequest({T0: batch_of(b"c")}), answers.append, now_ms=NOW)
     assert not answers
     node.settle()
     assert (len(answers), log.recovery_point) == (1, 3)
@@ -67,8 +67,8 @@ def test_a_consumer_of_the_page_cache_does_not_wait_for_a_flush() -> None:
     node.create()
     answers: list[Any] = []
     wanted = FetchRequest([FetchPartition(T0, 0, 1 << 20)], COMMITTED, max_wait_ms=500)
-    node.broker.fetch(wanted, answers.append, now_ms=node.now_ms)
-    node.broker.produce(ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=NOW)
+    node.request(node.broker.fetch, wanted, answers.append)
+    node.broker.call(node.broker.produce, ProduceRequest({T0: batch_of(b"a")}), lambda _: None, now_ms=NOW)
     assert len(answers) == 1
     ((_, fetched),) = answers.pop()
     with fetched.records as records:
@@ -120,15 +120,13 @@ def test_records_were_deleted_that_the_machine_then_loses() -> None:
 
 def new_producer_id(node: Node) -> int:
     answer: Answer = node.call(
-        lambda reply, now_ms: node.broker.transactions.init_producer_id(
-            None, 60_000, -1, -1, reply, now_ms=now_ms
-        )
+        lambda reply: node.broker.transactions.init_producer_id(None, 60_000, -1, -1, reply)
     )
     return answer.producer_id
 
 
 def test_the_coordinator_s_topic_is_created() -> None:
     node = Node(durability="page_cache")
-    assert node.broker.transactions.find("x") == ErrorCode.COORDINATOR_NOT_AVAILABLE
+    assert node.request(node.broker.transactions.find, "x") == ErrorCode.COORDINATOR_NOT_AVAILABLE
     node.settle()
-    assert node.broker.transactions.find("x") == NONE
+    assert node.request(node.broker.transactions.find, "x") == NONE

@@ -17,11 +17,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 
 def enlarge(node: Node, count: int, name: str = "t") -> EnlargedTopic:
-    (result,) = node.call(
-        lambda reply, now_ms: create_partitions(
-            node.broker, [MorePartitions(name, count)], reply, now_ms=now_ms
-        )
-    )
+    (result,) = node.call(lambda reply: create_partitions(node.broker, [MorePartitions(name, count)], reply))
     found: EnlargedTopic = result
     return found
 
@@ -47,11 +43,7 @@ def test_the_topics_of_a_request_share_a_limit() -> None:
         node.create(name)
     wanted = [MorePartitions(*each) for each in counts.items()]
     for _ in range(2):  # each request has its own
-        results = node.call(
-            lambda reply, now_ms: create_partitions(
-                node.broker, wanted, reply, validate_only=True, now_ms=now_ms
-            )
-        )
+        results = node.call(lambda reply: create_partitions(node.broker, wanted, reply, validate_only=True))
         errors = [each.error.name for each in results]
         assert errors == ["NONE", "POLICY_VIOLATION", "NONE", "POLICY_VIOLATION"]
 
@@ -61,7 +53,7 @@ def test_requests_at_once_are_decided_one_after_the_other() -> None:
     node.create("t", 1)
     answers: list[Any] = []
     for count in (3, 3, 2, 5):
-        create_partitions(node.broker, [MorePartitions("t", count)], answers.extend, now_ms=node.now_ms)
+        node.request(create_partitions, node.broker, [MorePartitions("t", count)], answers.extend)
     node.settle()
     errors = [answer.error.name for answer in answers]
     assert errors == ["NONE", "INVALID_PARTITIONS", "INVALID_PARTITIONS", "NONE"]
@@ -73,8 +65,8 @@ def test_a_topic_that_is_being_deleted_gets_no_partitions() -> None:
     node = Node()
     node.create("t", 1)
     answers: list[Any] = []
-    node.broker.topics.delete(["t"], [], answers.extend, now_ms=node.now_ms)
-    create_partitions(node.broker, [MorePartitions("t", 2)], answers.extend, now_ms=node.now_ms)
+    node.request(node.broker.topics.delete, ["t"], [], answers.extend)
+    node.request(create_partitions, node.broker, [MorePartitions("t", 2)], answers.extend)
     node.settle()
     assert [answer.error for answer in answers] == [ErrorCode.NONE, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     node.restart()
@@ -85,8 +77,8 @@ def test_partitions_that_are_being_created_are_deleted_with_their_topic() -> Non
     node = Node()
     node.create("t", 1)
     answers: list[Any] = []
-    create_partitions(node.broker, [MorePartitions("t", 3)], answers.extend, now_ms=node.now_ms)
-    node.broker.topics.delete(["t"], [], answers.extend, now_ms=node.now_ms)
+    node.request(create_partitions, node.broker, [MorePartitions("t", 3)], answers.extend)
+    node.request(node.broker.topics.delete, ["t"], [], answers.extend)
     node.settle()
     assert [answer.error for answer in answers] == [ErrorCode.NONE, ErrorCode.NONE]
     assert not node.broker.logs
@@ -117,7 +109,7 @@ def test_the_retry_of_missing_partitions_leaves_a_topic_in_creation_alone() -> N
     node.now_ms += 1_000
     node.broker.advance(node.now_ms)  # the retry is due, and waits for its turn
     answers: list[Any] = []
-    node.broker.topics.create([NewTopic("u", 1)], answers.append, now_ms=node.now_ms)
+    node.request(node.broker.topics.create, [NewTopic("u", 1)], answers.append)
     flush = node.broker.begin_flush()
     assert flush is not None
     node.broker.finish_flush(flush, flush.run(), now_ms=node.now_ms)

@@ -222,13 +222,13 @@ def test_a_topic_that_is_created_while_the_last_one_is_deleted() -> None:
     slow = SlowWork()
     broker.jobs.add(lambda: slow, lambda _: None)
     assert broker.begin_work() is slow
-    broker.topics.delete(["t"], [], answers.append, now_ms=node.now_ms)
+    broker.call(broker.topics.delete, ["t"], [], answers.append, now_ms=node.now_ms)
     flush(node)
-    broker.topics.create([NewTopic("t", 1)], answers.append, now_ms=node.now_ms)
+    broker.call(broker.topics.create, [NewTopic("t", 1)], answers.append, now_ms=node.now_ms)
     flush(node)
     produced: list[Any] = []
     request = ProduceRequest({FIRST: batch_of(b"new")})
-    broker.produce(request, produced.append, now_ms=node.now_ms)
+    broker.call(broker.produce, request, produced.append, now_ms=node.now_ms)
     flush(node)
     assert [each[FIRST].error for each in produced] == [ErrorCode.UNKNOWN_TOPIC_OR_PARTITION]
     broker.finish_work(slow, None, now_ms=node.now_ms)
@@ -252,9 +252,9 @@ def test_a_topic_that_is_created_while_directories_of_the_last_one_are_made() ->
         node.now_ms += 1_000
     late = broker.begin_work()
     assert isinstance(late, Creation)
-    broker.topics.delete(["t"], [], answers.append, now_ms=node.now_ms)
+    broker.call(broker.topics.delete, ["t"], [], answers.append, now_ms=node.now_ms)
     flush(node)
-    broker.topics.create([NewTopic("t", 3)], answers.append, now_ms=node.now_ms)
+    broker.call(broker.topics.create, [NewTopic("t", 3)], answers.append, now_ms=node.now_ms)
     flush(node)
     acknowledged: list[bytes] = []
 
@@ -264,7 +264,7 @@ def test_a_topic_that_is_created_while_directories_of_the_last_one_are_made() ->
                 acknowledged.append(value)
 
         request = ProduceRequest({TopicPartition("t", 2): batch_of(value)})
-        broker.produce(request, reply, now_ms=node.now_ms)
+        broker.call(broker.produce, request, reply, now_ms=node.now_ms)
         flush(node)
 
     work: Any = late

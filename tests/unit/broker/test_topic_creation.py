@@ -16,7 +16,7 @@ def created(node: Node, *requests: list[NewTopic]) -> list[list[E]]:
     """The errors of requests that come before anything is durable."""
     answers: dict[int, list[TopicResult]] = {}
     for i, topics in enumerate(requests):
-        node.broker.topics.create(topics, partial(answers.__setitem__, i), now_ms=node.now_ms)
+        node.request(node.broker.topics.create, topics, partial(answers.__setitem__, i))
     node.settle()
     return [[result.error for result in answers[i]] for i in range(len(requests))]
 

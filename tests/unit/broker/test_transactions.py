@@ -100,18 +100,18 @@ def test_batches_that_wait_for_the_end_of_a_transaction_are_not_overtaken() -> N
     """Clients have several requests under way on a connection; what waits is appended in their order."""
     node = Node()
     node.create()
-    producer, broker, now_ms = Producer(node), node.broker, node.now_ms
+    producer = Producer(node)
     assert producer.send(b"a") == [NONE]
     ended: list[Answer] = []
-    broker.transactions.end_txn(
-        "x", producer.identity.producer_id, producer.identity.producer_epoch, True, ended.append,
-        now_ms=now_ms, client_transaction_version=2,
+    node.request(
+        node.broker.transactions.end_txn, "x", producer.identity.producer_id,
+        producer.identity.producer_epoch, True, ended.append, client_transaction_version=2,
     )  # fmt: skip
 
     def flush() -> None:
-        flushing = broker.begin_flush()
+        flushing = node.broker.begin_flush()
         assert flushing is not None
-        broker.finish_flush(flushing, flushing.run(), now_ms=now_ms)
+        node.broker.finish_flush(flushing, flushing.run(), now_ms=node.now_ms)
 
     flush()
     producer.identity, producer.sequences = ended[0], {}  # answered, the markers are not durable
@@ -119,7 +119,7 @@ def test_batches_that_wait_for_the_end_of_a_transaction_are_not_overtaken() -> N
 
     def send(value: bytes) -> None:
         request = ProduceRequest({T0: producer.batch(0, value)}, transactional_id="x")
-        broker.produce(request, results.append, now_ms=now_ms)
+        node.request(node.broker.produce, request, results.append)
 
     for value in (b"0", b"1", b"2"):
         send(value)
@@ -180,8 +180,8 @@ def test_partitions_that_cannot_join_keep_the_others_out() -> None:
     producer = Producer(node, version=1)
     transactions = node.broker.transactions
     unknown, internal = TopicPartition("no", 0), TopicPartition("__consumer_offsets", 0)
-    added = node.call(lambda reply, now_ms: transactions.add_partitions(
-        "x", producer.identity.producer_id, 0, [T0, unknown, internal], reply, now_ms=now_ms))  # fmt: skip
+    added = node.call(lambda reply: transactions.add_partitions(
+        "x", producer.identity.producer_id, 0, [T0, unknown, internal], reply))  # fmt: skip
     assert added == {
         T0: ErrorCode.OPERATION_NOT_ATTEMPTED,
         unknown: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
@@ -212,10 +212,10 @@ def test_a_topic_is_deleted_while_its_first_batch_waits_for_the_coordinator(is_c
     node.create("other")
     producer = Producer(node)
     assert producer.send(b"a") == [NONE]
-    transactions, identity, now_ms = node.broker.transactions, producer.identity, node.now_ms
-    transactions.end_txn(
-        "x", identity.producer_id, identity.producer_epoch, True, lambda _: None, now_ms=now_ms,
-        client_transaction_version=2,
+    identity = producer.identity
+    node.request(
+        node.broker.transactions.end_txn, "x", identity.producer_id, identity.producer_epoch, True,
+        lambda _: None, client_transaction_version=2,
     )  # fmt: skip
     batch = batch_of(
         b"b", producer_id=identity.producer_id, producer_epoch=identity.producer_epoch + 1, base_sequence=0,
@@ -224,11 +224,11 @@ def test_a_topic_is_deleted_while_its_first_batch_waits_for_the_coordinator(is_c
     results: list[Any] = []
     t0, other = TopicPartition("t", 0), TopicPartition("other", 0)
     request = ProduceRequest({t0: batch, other: batch}, transactional_id="x")
-    node.broker.produce(request, results.append, now_ms=now_ms)  # parked until all markers are written
+    node.request(node.broker.produce, request, results.append)  # parked until all markers are written
     assert not results
-    node.broker.topics.delete(["t"], [], lambda _: None, now_ms=now_ms)
+    node.request(node.broker.topics.delete, ["t"], [], lambda _: None)
     if is_created_again:
-        node.broker.topics.create([NewTopic("t", 1)], lambda _: None, now_ms=now_ms)
+        node.request(node.broker.topics.create, [NewTopic("t", 1)], lambda _: None)
     node.settle()
     assert len(results) == 1
     errors = {partition: result.error for partition, result in results[0].items()}
@@ -245,8 +245,8 @@ def test_a_directory_that_is_created_late_loads_no_other_partition_again() -> No
     assert producer.send(b"a") == [NONE]
     identity, transactions, log = producer.identity, node.broker.transactions, node.broker.logs[T0]
     ended: list[Any] = []
-    transactions.end_txn(
-        "x", identity.producer_id, identity.producer_epoch, True, ended.append, now_ms=node.now_ms,
+    node.request(
+        transactions.end_txn, "x", identity.producer_id, identity.producer_epoch, True, ended.append,
         client_transaction_version=2,
     )  # fmt: skip
     end = log.log_end_offset
@@ -269,9 +269,7 @@ def test_a_file_of_the_coordinator_that_cannot_be_read_is_told_as_an_error_that_
         raise LogDirError("cannot read")
 
     number = node.broker.transactions.coordinator.partition_of("x")
-    monkeypatch.setattr(
-        node.broker.logs[TopicPartition("__transaction_state", number)], "append", unreadable
-    )
+    monkeypatch.setattr(node.broker.logs[TopicPartition("__transaction_state", number)], "append", unreadable)
     assert producer.send(b"a") == [ErrorCode.NOT_ENOUGH_REPLICAS]
     monkeypatch.undo()
     producer.sequences.clear()
@@ -289,7 +287,7 @@ def test_an_administrator_ends_a_transaction_in_one_partition() -> None:
     assert results == {T0: NONE, TopicPartition("no", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
     assert node.broker.logs[T0].last_stable_offset == 2
     assert node.broker.logs[T1].last_stable_offset == 0
-    listing = node.broker.transactions.list(Filters(), node.now_ms)
+    listing = node.broker.transactions.list(Filters())
     assert [each.state for each in listing.transactions] == ["Ongoing"]
 
 
@@ -298,8 +296,14 @@ def test_producer_ids_are_never_given_out_twice() -> None:
     ids = []
     for _ in range(3):
         for _ in range(1100):
-            node.broker.transactions.init_producer_id(
-                None, 0, -1, -1, lambda answer: ids.append(answer.producer_id), now_ms=NOW
+            node.broker.call(
+                node.broker.transactions.init_producer_id,
+                None,
+                0,
+                -1,
+                -1,
+                lambda answer: ids.append(answer.producer_id),
+                now_ms=NOW,
             )
             node.settle()
         node.restart()
@@ -314,15 +318,15 @@ def test_no_producer_id_is_given_out_before_its_block_is_durable() -> None:
     answers: list[Answer] = []
     broker = open_broker(files, "/data", now_ms=NOW)
     for _ in range(3):
-        broker.transactions.init_producer_id(None, 0, -1, -1, answers.append, now_ms=NOW)
+        broker.call(broker.transactions.init_producer_id, None, 0, -1, -1, answers.append, now_ms=NOW)
     assert [answer.error for answer in answers] == [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS] * 3
     flush = broker.begin_flush()
     assert flush is not None
     failed = flush.run()
-    broker.transactions.init_producer_id(None, 0, -1, -1, answers.append, now_ms=NOW)
+    broker.call(broker.transactions.init_producer_id, None, 0, -1, -1, answers.append, now_ms=NOW)
     assert answers[-1].error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     broker.finish_flush(flush, failed, now_ms=NOW)
-    broker.transactions.init_producer_id(None, 0, -1, -1, answers.append, now_ms=NOW)
+    broker.call(broker.transactions.init_producer_id, None, 0, -1, -1, answers.append, now_ms=NOW)
     assert answers[-1] == Answer(NONE, 0, 0)
 
 
@@ -338,9 +342,7 @@ def test_the_settings_of_the_broker_are_those_of_its_transactions() -> None:
     transactions = node.broker.transactions
     for timeout_ms, error in ((60_000, NONE), (60_001, ErrorCode.INVALID_TRANSACTION_TIMEOUT)):
         answer = node.call(
-            lambda reply, now_ms, timeout_ms=timeout_ms: transactions.init_producer_id(
-                "y", timeout_ms, -1, -1, reply, now_ms=now_ms
-            )
+            lambda reply, timeout_ms=timeout_ms: transactions.init_producer_id("y", timeout_ms, -1, -1, reply)
         )
         assert answer.error == error
     producer.send(b"slow")

@@ -6,10 +6,11 @@ from tests.side_by_side.brokers import CONFIG
 from tests.unit.broker.node import Node
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.errors import InvalidRequestError
-from txnkafka.server.context import CloseConnection, Context
-from txnkafka.server.context import Node as Address
+from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions
-from txnkafka.server.handlers import SERVED, handler_of
+from txnkafka.server.handlers import SERVED
+from txnkafka.server.peer import CloseConnection, Peer
+from txnkafka.server.peer import Node as Address
 from txnkafka.server.receive_buffer import BlockPool
 from txnkafka.server.session import Request, Session
 
@@ -71,8 +72,9 @@ class MemorySide:
             else:
                 session.respond(request, response)
 
-        context = Context(self._address, self._node.now_ms, header.client_id, "127.0.0.1")
-        handler_of(header.api)(self._node.broker, request.message, header.api_version, context, reply)
+        peer = Peer(self._address, header.client_id, "127.0.0.1")
+        dispatcher = Dispatcher(self._node.broker, self.now_ms)
+        dispatcher.call(header.api, header.api_version, request.message, peer, reply)
         self._node.settle()
         self._node.wait(0)  # what is due behind a request
         if self._session is not None and not request.is_answered:

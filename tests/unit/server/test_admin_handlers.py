@@ -22,7 +22,7 @@ def test_create_partitions(version: int) -> None:
     of = node()
     for name in ("u", "v", "w"):
         of.create(name, 2)
-    of.broker.transactions.find("x")
+    of.request(of.broker.transactions.find, "x")
     of.settle()
     topics = (
         more("t", 3), more("u", 2), more("v", 1), more("w", 4, (1,), (1,)), more("missing", 2),

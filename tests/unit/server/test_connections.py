@@ -112,7 +112,8 @@ def test_the_bytes_of_a_request_that_failed_stay_as_they_are(monkeypatch: pytest
         fails()
 
     monkeypatch.setattr(
-        "txnkafka.server.tcp.handler_of", lambda api: broken if api.name == "Produce" else handler_of(api)
+        "txnkafka.server.dispatch.handler_of",
+        lambda api: broken if api.name == "Produce" else handler_of(api),
     )
 
     async def scenario(broker: Broker, connect: Any) -> None:
@@ -234,7 +235,8 @@ def test_a_connection_with_many_requests_lets_others_have_their_turn(monkeypatch
 
     list_offsets = handler_of(BY_NAME["ListOffsets"])
     monkeypatch.setattr(
-        "txnkafka.server.tcp.handler_of", lambda api: slow if api.name == "ListOffsets" else handler_of(api)
+        "txnkafka.server.dispatch.handler_of",
+        lambda api: slow if api.name == "ListOffsets" else handler_of(api),
     )
 
     async def scenario(broker: Broker, connect: Any) -> None:
@@ -294,7 +296,7 @@ async def with_three_batches(broker: Broker, connect: Any) -> Client:
 def append_three(broker: Broker) -> None:
     for _ in range(3):
         request = ProduceRequest({TopicPartition("t", 0): batch_of(bytes(100))})
-        broker.produce(request, lambda _: None, now_ms=broker.now_ms)
+        broker.call(broker.produce, request, lambda _: None, now_ms=broker.now_ms)
 
 
 async def made_durable(client: Client, topic: str) -> None:

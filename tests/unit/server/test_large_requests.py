@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from tests.unit.server.wire_node import BY_NAME, WireNode
-from txnkafka.server.context import Context
-from txnkafka.server.context import Node as Address
-from txnkafka.server.handlers import handler_of
+from txnkafka.server.dispatch import Dispatcher
+from txnkafka.server.peer import Node as Address
+from txnkafka.server.peer import Peer
 from txnkafka.wire.messages import alter_replica_log_dirs, create_topics, delete_records
 
 SOME = 250
@@ -48,9 +48,10 @@ def seconds(of: WireNode, name: str, fields: dict[str, Any]) -> float:
     """The time of the broker alone."""
     api, answers = BY_NAME[name], list[Any]()
     request = api.request(**fields)
-    context = Context(Address("localhost", 9092, of.sessions), of.now_ms, "test", "localhost")
+    peer = Peer(Address("localhost", 9092, of.sessions), "test", "localhost")
+    dispatcher = Dispatcher(of.broker, lambda: of.now_ms)
     begin = time.process_time()
-    handler_of(api)(of.broker, request, api.max_version, context, answers.append)
+    dispatcher.call(api, api.max_version, request, peer, answers.append)
     of.settle()
     spent = time.process_time() - begin
     assert len(answers) == 1

@@ -13,8 +13,8 @@ from tests.unit.wire.messages.values import random_message
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidRequestError
 from txnkafka.model import TopicPartition
-from txnkafka.server.context import CloseConnection
 from txnkafka.server.handlers import SERVED
+from txnkafka.server.peer import CloseConnection
 from txnkafka.wire.messages import APIS
 from txnkafka.wire.messages import write_txn_markers as markers
 

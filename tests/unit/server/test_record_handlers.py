@@ -9,7 +9,7 @@ import pytest
 from tests.unit.broker.node import batch_of
 from tests.unit.server.wire_node import WireNode, node, topic_id, transactional, versions
 from txnkafka.error_codes import ErrorCode
-from txnkafka.server.context import CloseConnection
+from txnkafka.server.peer import CloseConnection
 from txnkafka.storage.log.log_slice import LogSlice
 from txnkafka.wire.messages import fetch, produce
 

@@ -8,11 +8,11 @@ import pytest
 
 from tests.unit.broker.node import Node, Producer
 from txnkafka.error_codes import ErrorCode
-from txnkafka.server.context import CloseConnection, Context
-from txnkafka.server.context import Node as Address
+from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions
-from txnkafka.server.handlers import handler_of
 from txnkafka.server.listeners import Endpoint
+from txnkafka.server.peer import CloseConnection, Peer
+from txnkafka.server.peer import Node as Address
 from txnkafka.wire.messages import (
     APIS,
     RequestHeader,
@@ -66,8 +66,9 @@ class WireNode(Node):
 
         endpoints = [Endpoint("PLAINTEXT", "localhost", 9092)]
         address = Address("localhost", 9092, self.sessions, endpoints=endpoints)
-        context = Context(address, self.now_ms, "test", "localhost")
-        return handler_of(api)(self.broker, read_request(read, frame, position), version, context, reply)
+        dispatcher = Dispatcher(self.broker, lambda: self.now_ms)
+        peer = Peer(address, "test", "localhost")
+        return dispatcher.call(api, version, read_request(read, frame, position), peer, reply)
 
 
 def versions(name: str) -> Any:

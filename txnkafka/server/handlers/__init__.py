@@ -1,13 +1,14 @@
-"""What the broker answers on the wire: one module an API, each with a function ``handle``.
+"""The handlers of the broker's APIs: one module for each API, and a table of fixed answers.
 
-A handler takes the broker, the message of a request, its version, its context, and whom to give the response:
-``handle(broker, request, version, context, reply)``. It translates between messages and what the broker is
-asked, and decides what depends on the version. Modules are imported with the first request of their API.
+A handler translates between the messages of one API and the broker, and decides what depends on the version:
+``handle(broker, request, version, peer, reply)``. ``@serves`` registers it. The module of an API has the name
+of the API's messages, and is imported with the first request.
 """
 
 from __future__ import annotations
 
 import logging
+import pkgutil
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
@@ -15,105 +16,65 @@ from typing import TYPE_CHECKING, Any, Final
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidRequestError
 from txnkafka.server.error_response import error_response
+from txnkafka.server.handlers.fixed_answers import FIXED_ANSWERS
 from txnkafka.wire.messages.apis import APIS, Api
 
 if TYPE_CHECKING:
-    from txnkafka.server.context import Cancel, Context, Reply
+    from txnkafka.server.peer import Cancel, Peer, Reply
 
-__all__ = ["SERVED", "Handler", "handler_of"]
+__all__ = ["SERVED", "Handler", "handler_of", "serves"]
 
 Handler = Callable[[Any, Any, int, Any, Any], "Cancel | None"]
 
 LOG = logging.getLogger("txnkafka.server")
+_MODULES: Final = {module.name for module in pkgutil.iter_modules(__path__)}
 SERVED: Final = frozenset(
-    api.key
-    for api in APIS.values()
-    if api.name
-    in {
-        "Produce",
-        "Fetch",
-        "ListOffsets",
-        "Metadata",
-        "FindCoordinator",
-        "ApiVersions",
-        "CreatePartitions",
-        "CreateTopics",
-        "DeleteTopics",
-        "DeleteRecords",
-        "InitProducerId",
-        "OffsetForLeaderEpoch",
-        "AddPartitionsToTxn",
-        "AddOffsetsToTxn",
-        "EndTxn",
-        "WriteTxnMarkers",
-        "DescribeConfigs",
-        "AlterConfigs",
-        "IncrementalAlterConfigs",
-        "DescribeCluster",
-        "DescribeProducers",
-        "DescribeTransactions",
-        "ListTransactions",
-        "OffsetCommit",
-        "OffsetFetch",
-        "OffsetDelete",
-        "TxnOffsetCommit",
-        "JoinGroup",
-        "SyncGroup",
-        "Heartbeat",
-        "LeaveGroup",
-        "ConsumerGroupHeartbeat",
-        "ConsumerGroupDescribe",
-        "DescribeGroups",
-        "ListGroups",
-        "DeleteGroups",
-        "DescribeLogDirs",
-        "DescribeTopicPartitions",
-        "ListPartitionReassignments",
-        "AlterPartitionReassignments",
-        "ElectLeaders",
-        "DescribeQuorum",
-        "UpdateFeatures",
-        "ListConfigResources",
-        "DescribeUserScramCredentials",
-        "DescribeAcls",
-        "CreateAcls",
-        "DeleteAcls",
-        "CreateDelegationToken",
-        "RenewDelegationToken",
-        "ExpireDelegationToken",
-        "DescribeDelegationToken",
-        "AlterReplicaLogDirs",
-        "UnregisterBroker",
-        "DescribeClientQuotas",
-        "AlterClientQuotas",
-    }
+    api.key for api in APIS.values() if api.module in _MODULES or api.name in FIXED_ANSWERS
 )
 """Keys of the APIs that have a handler."""
 
-_WITH_LEVEL: Final = ("Fetch", "ListOffsets")
 _HANDLERS: Final[dict[int, Handler]] = {}
 
 
+def serves(name: str, *, has_isolation_level: bool = False) -> Callable[[Handler], Handler]:
+    """Register a function as the handler of an API. With ``has_isolation_level``, an unknown isolation level
+    is an error of the request and not of the connection, as in Kafka."""
+    (api,) = (each for each in APIS.values() if each.name == name)
+
+    def register(handler: Handler) -> Handler:
+        _HANDLERS[api.key] = _answering_unknown_levels(api, handler) if has_isolation_level else handler
+        return handler
+
+    return register
+
+
 def handler_of(api: Api) -> Handler:
-    """The handler of an API that is served."""
+    """Return the handler of an API in ``SERVED``."""
     handler = _HANDLERS.get(api.key)
     if handler is None:
-        handler = import_module(f"txnkafka.server.handlers.{api.module}").handle
-        if api.name in _WITH_LEVEL:
-            handler = _answering_unknown_levels(api, handler)
-        _HANDLERS[api.key] = handler
+        if api.name in FIXED_ANSWERS:
+            _HANDLERS[api.key] = _fixed(api)
+        else:
+            import_module(f"{__name__}.{api.module}")
+        handler = _HANDLERS[api.key]
     return handler
 
 
-def _answering_unknown_levels(api: Api, handler: Handler) -> Handler:
-    """The handler of an API with isolation levels. Kafka reads the level here, too, and not with the message:
-    one that there is not is an error of its request, and the connection goes on."""
+def _fixed(api: Api) -> Handler:
+    answer, messages = FIXED_ANSWERS[api.name], import_module(f"txnkafka.wire.messages.{api.module}")
 
-    def answer(broker: Any, request: Any, version: int, context: Context, reply: Reply) -> Cancel | None:
+    def handle(broker: Any, request: Any, version: int, peer: Peer, reply: Reply) -> None:
+        reply(answer(messages, request, version))
+
+    return handle
+
+
+def _answering_unknown_levels(api: Api, handler: Handler) -> Handler:
+    def answer(broker: Any, request: Any, version: int, peer: Peer, reply: Reply) -> Cancel | None:
         try:
-            return handler(broker, request, version, context, reply)
+            return handler(broker, request, version, peer, reply)
         except InvalidRequestError as error:
-            LOG.warning("%s: %s is refused: %s", context.client_host, api.name, error)
+            LOG.warning("%s: %s is refused: %s", peer.client_host, api.name, error)
             reply(error_response(api, version, request, ErrorCode.UNKNOWN_SERVER_ERROR))
             return None
 

@@ -9,18 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.old_clients import error_for
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: AddOffsetsToTxnRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("AddOffsetsToTxn")
+def handle(broker: Broker, request: AddOffsetsToTxnRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the partition's part in the transaction is durable."""
     broker.transactions.add_offsets(
         request.transactional_id,
@@ -30,5 +28,4 @@ def handle(
         lambda answer: reply(
             AddOffsetsToTxnResponse(error_code=error_for("AddOffsetsToTxn", version, answer.error))
         ),
-        now_ms=context.now_ms,
     )

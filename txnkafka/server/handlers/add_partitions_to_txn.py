@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.old_clients import error_for
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
@@ -28,15 +29,14 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.error_codes import ErrorCode
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _FROM_BROKERS = 4
 
 
+@serves("AddPartitionsToTxn")
 def handle(
-    broker: Broker, request: AddPartitionsToTxnRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: AddPartitionsToTxnRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer when the partitions of all transactions are durably in them."""
     if version < _FROM_BROKERS:
@@ -48,7 +48,6 @@ def handle(
             lambda errors: reply(
                 AddPartitionsToTxnResponse(results_by_topic_v3_and_below=_results(topics, errors, version))
             ),
-            now_ms=context.now_ms,
         )
         return
     results: dict[int, AddPartitionsToTxnResult] = {}
@@ -64,14 +63,14 @@ def handle(
     if not transactions:
         reply(AddPartitionsToTxnResponse())
     for i, transaction in enumerate(transactions):
-        _add(broker, transaction, version, context, partial(added, i))
+        _add(broker, transaction, version, peer, partial(added, i))
 
 
 def _add(
     broker: Broker,
     transaction: AddPartitionsToTxnTransaction,
     version: int,
-    context: Context,
+    peer: Peer,
     done: Callable[[tuple[AddPartitionsToTxnTopicResult, ...]], None],
 ) -> None:
     topics = transaction.topics
@@ -83,7 +82,6 @@ def _add(
         transaction.producer_epoch,
         _partitions(topics),
         lambda errors: done(_results(topics, errors, version)),
-        now_ms=context.now_ms,
         verify_only=transaction.verify_only,
         client_transaction_version=2,
         is_client=False,
@@ -105,7 +103,5 @@ def _results(
             partitions.append(
                 AddPartitionsToTxnPartitionResult(partition_index=number, partition_error_code=error)
             )
-        results.append(
-            AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=tuple(partitions))
-        )
+        results.append(AddPartitionsToTxnTopicResult(name=topic.name, results_by_partition=tuple(partitions)))
     return tuple(results)

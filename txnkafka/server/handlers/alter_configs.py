@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.config_alteration import Alteration, ConfigChange, ConfigOp
 from txnkafka.server.config_alterations import Altered, alter_all
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.alter_configs import (
     AlterConfigsRequest,
     AlterConfigsResource,
@@ -18,14 +19,11 @@ from txnkafka.wire.messages.alter_configs import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: AlterConfigsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("AlterConfigs")
+def handle(broker: Broker, request: AlterConfigsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the new configs are durable and have taken effect."""
 
     def answer(results: list[Altered]) -> None:
@@ -41,7 +39,7 @@ def handle(
         reply(AlterConfigsResponse(responses=responses))
 
     wanted = [_wanted(each) for each in request.resources]
-    alter_all(broker, wanted, answer, validate_only=request.validate_only, now_ms=context.now_ms)
+    alter_all(broker, wanted, answer, validate_only=request.validate_only)
 
 
 def _wanted(resource: AlterConfigsResource) -> Alteration:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequest,
     AlterPartitionReassignmentsResponse,
@@ -20,13 +21,12 @@ from txnkafka.wire.messages.alter_partition_reassignments import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("AlterPartitionReassignments")
 def handle(
-    broker: Broker, request: AlterPartitionReassignmentsRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: AlterPartitionReassignmentsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer at once."""
     reply(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from txnkafka.broker.log_directory import find_volume
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.alter_replica_log_dirs import (
     AlterReplicaLogDirPartitionResult,
     AlterReplicaLogDirsRequest,
@@ -21,13 +22,12 @@ from txnkafka.wire.messages.alter_replica_log_dirs import (
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.env import Volume
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("AlterReplicaLogDirs")
 def handle(
-    broker: Broker, request: AlterReplicaLogDirsRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: AlterReplicaLogDirsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer when it is known where the directory is."""
     wanted = {
@@ -50,9 +50,7 @@ def handle(
     find_volume(broker, found)
 
 
-def _topic(
-    name: str, partitions: list[AlterReplicaLogDirPartitionResult]
-) -> AlterReplicaLogDirTopicResult:
+def _topic(name: str, partitions: list[AlterReplicaLogDirPartitionResult]) -> AlterReplicaLogDirTopicResult:
     return AlterReplicaLogDirTopicResult(topic_name=name, partitions=tuple(partitions))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.features import SERVED_FEATURES, finalized_features
 from txnkafka.error_codes import ErrorCode
-from txnkafka.server.handlers import SERVED
+from txnkafka.server.handlers import SERVED, serves
 from txnkafka.wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -29,14 +29,13 @@ from txnkafka.wire.messages.apis import API_VERSIONS, APIS
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _LEGAL_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-def handle(broker: Broker, request: ApiVersionsRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("ApiVersions")
+def handle(broker: Broker, request: ApiVersionsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
     own = APIS[API_VERSIONS]
     if not own.has(version):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.groups import DescribedConsumerGroup, DescribedConsumerMember
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.server.handlers.metadata import ALL_OF_GROUP
 from txnkafka.wire.messages.consumer_group_describe import (
     Assignment,
@@ -23,15 +24,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _NOT_ASKED: Final = -(1 << 31)
 
 
+@serves("ConsumerGroupDescribe")
 def handle(
-    broker: Broker, request: ConsumerGroupDescribeRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: ConsumerGroupDescribeRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer when what is shown is durable; a group that is named twice is described once."""
     group_ids = list(dict.fromkeys(request.group_ids))

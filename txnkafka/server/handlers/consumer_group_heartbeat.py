@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.groups import ConsumerHeartbeat, HeartbeatAnswer
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.consumer_group_heartbeat import (
     Assignment,
     ConsumerGroupHeartbeatRequest,
@@ -20,13 +21,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("ConsumerGroupHeartbeat")
 def handle(
-    broker: Broker, request: ConsumerGroupHeartbeatRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: ConsumerGroupHeartbeatRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer when what the member is told is durable."""
     if not broker.groups.has_consumer_protocol:
@@ -44,12 +44,11 @@ def handle(
             request.subscribed_topic_regex,
             request.server_assignor,
             _owned(request.topic_partitions),
-            context.client_id or "",
-            f"/{context.client_host}",
+            peer.client_id or "",
+            f"/{peer.client_host}",
             has_own_id=version >= 1,
         ),
         lambda answer: reply(_response(answer)),
-        now_ms=context.now_ms,
     )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.partition_creation import EnlargedTopic, MorePartitions, create_partitions
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.create_partitions import (
     CreatePartitionsRequest,
     CreatePartitionsResponse,
@@ -20,14 +21,11 @@ from txnkafka.wire.messages.create_partitions import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: CreatePartitionsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("CreatePartitions")
+def handle(broker: Broker, request: CreatePartitionsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the new partitions can be written to."""
     counts = Counter(topic.name for topic in request.topics)
     twice = [
@@ -40,9 +38,7 @@ def handle(
     def answer(results: list[EnlargedTopic]) -> None:
         reply(CreatePartitionsResponse(results=tuple(_result(each) for each in [*twice, *results])))
 
-    create_partitions(
-        broker, wanted, answer, validate_only=request.validate_only, now_ms=context.now_ms
-    )
+    create_partitions(broker, wanted, answer, validate_only=request.validate_only)
 
 
 def _wanted(topic: CreatePartitionsTopic) -> MorePartitions:

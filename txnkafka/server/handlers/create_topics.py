@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.broker.requests import NewTopic, TopicResult
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.config_entries import topic_entries
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.create_topics import (
     CreatableTopic,
     CreatableTopicConfigs,
@@ -26,16 +27,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _METADATA_TOPIC: Final = "__cluster_metadata"
 
 
-def handle(
-    broker: Broker, request: CreateTopicsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("CreateTopics")
+def handle(broker: Broker, request: CreateTopicsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the topics can be written to."""
     counts = Counter(topic.name for topic in request.topics)
     refused = [
@@ -51,7 +49,7 @@ def handle(
         topics = tuple(_result(each, rows) for each in [*results, *refused])
         reply(CreateTopicsResponse(topics=topics))
 
-    broker.topics.create(wanted, created, validate_only=request.validate_only, now_ms=context.now_ms)
+    broker.topics.create(wanted, created, validate_only=request.validate_only)
 
 
 def _refusal(name: str, count: int) -> str | None:

@@ -6,6 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.delete_groups import (
     DeletableGroupResult,
     DeleteGroupsRequest,
@@ -14,14 +15,11 @@ from txnkafka.wire.messages.delete_groups import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: DeleteGroupsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DeleteGroups")
+def handle(broker: Broker, request: DeleteGroupsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when all that could be deleted is, durably."""
     names = list(dict.fromkeys(request.groups_names))
     errors: dict[str, ErrorCode] = {}

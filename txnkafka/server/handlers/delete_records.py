@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.records_deletion import Deleted, delete_records
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.delete_records import (
     DeleteRecordsPartitionResult,
     DeleteRecordsRequest,
@@ -15,14 +16,11 @@ from txnkafka.wire.messages.delete_records import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: DeleteRecordsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DeleteRecords")
+def handle(broker: Broker, request: DeleteRecordsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the new starts are durable."""
     offsets = {
         TopicPartition(topic.name, each.partition_index): each.offset
@@ -43,5 +41,4 @@ def handle(
         topics = (DeleteRecordsTopicResult(name=name, partitions=tuple(found[name])) for name in found)
         reply(DeleteRecordsResponse(topics=tuple(topics)))
 
-    broker.now_ms = context.now_ms
     delete_records(broker, offsets, answer)

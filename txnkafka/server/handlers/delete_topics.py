@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequest,
@@ -23,14 +24,11 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import DeletedTopic
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: DeleteTopicsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DeleteTopics")
+def handle(broker: Broker, request: DeleteTopicsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the topics are durably gone."""
     asked = (
         request.topics if version >= 6 else tuple(DeleteTopicState(name=name) for name in request.topic_names)
@@ -48,7 +46,7 @@ def handle(
         answers += [each for asked, each in twice.items() if asked.name is not None]
         reply(DeleteTopicsResponse(responses=tuple(answers)))
 
-    broker.topics.delete(names, topic_ids, deleted, now_ms=context.now_ms)
+    broker.topics.delete(names, topic_ids, deleted)
 
 
 def _named_by_both(

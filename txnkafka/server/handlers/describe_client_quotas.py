@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_client_quotas import (
     DescribeClientQuotasRequest,
     DescribeClientQuotasResponse,
@@ -19,16 +20,15 @@ from txnkafka.wire.messages.describe_client_quotas import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 USER, CLIENT_ID, ADDRESS = "user", "client-id", "ip"
 EXACT, DEFAULT, ANY = 0, 1, 2
 
 
+@serves("DescribeClientQuotas")
 def handle(
-    broker: Broker, request: DescribeClientQuotasRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: DescribeClientQuotasRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer at once."""
     refused = _refusal(request)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.server.handlers.metadata import ALL_OF_CLUSTER
 from txnkafka.wire.messages.describe_cluster import (
     DescribeClusterBroker,
@@ -18,18 +19,15 @@ from txnkafka.wire.messages.describe_cluster import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _BROKERS: Final = 1
 _CONTROLLERS: Final = 2
 _NOT_ASKED: Final = -(1 << 31)
 
 
-def handle(
-    broker: Broker, request: DescribeClusterRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DescribeCluster")
+def handle(broker: Broker, request: DescribeClusterRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
     kind = request.endpoint_type
     if kind != _BROKERS:
@@ -43,7 +41,7 @@ def handle(
         )
         return
     asked = request.include_cluster_authorized_operations
-    node_id, node = broker.node_id, context.node
+    node_id, node = broker.node_id, peer.node
     reply(
         DescribeClusterResponse(
             cluster_id=broker.cluster_id,

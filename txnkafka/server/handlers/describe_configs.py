@@ -20,6 +20,7 @@ from txnkafka.server.config_entries import (
 )
 from txnkafka.server.config_resources import BROKER, GROUP, LOGGER, METRICS, TOPIC
 from txnkafka.server.group_entries import group_entries, subscription_entries
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -34,24 +35,21 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.server.config_entries import ConfigEntry
-    from txnkafka.server.context import Context, Reply
+    from txnkafka.server.peer import Peer, Reply
 
     Rows = tuple[DescribeConfigsResourceResult, ...]
-
-__all__ = ["handle"]
 
 MOST_ROWS: Final = 1 << 19  # 80 MiB with documentation; 10,000 topics have fewer
 _ALIKE: Final = (TOPIC, GROUP, METRICS)  # their names say nothing of their settings
 
 
-def handle(
-    broker: Broker, request: DescribeConfigsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DescribeConfigs")
+def handle(broker: Broker, request: DescribeConfigsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once; a resource that is named twice is described once, as the first one asks."""
     asked: dict[tuple[int, str], DescribeConfigsResource] = {}
     for each in request.resources:
         asked.setdefault((each.resource_type, each.resource_name), each)
-    rows = _Rows(broker, request, context)
+    rows = _Rows(broker, request, peer)
     reply(DescribeConfigsResponse(results=tuple(map(rows.describe, asked.values()))))
 
 
@@ -60,10 +58,10 @@ class _Rows:
     rows of these are made once. An answer has ``MOST_ROWS`` at most: any name is that of a group, which has
     configs, so a request could ask for a thousand times its own size."""
 
-    def __init__(self, broker: Broker, request: DescribeConfigsRequest, context: Context) -> None:
+    def __init__(self, broker: Broker, request: DescribeConfigsRequest, peer: Peer) -> None:
         self._broker = broker
         self._request = request
-        self._context = context
+        self._peer = peer
         self._made: dict[Hashable, Rows] = {}
         self._left = MOST_ROWS
 
@@ -87,7 +85,7 @@ class _Rows:
         own = self._broker.image.configs.get((kind, name), {})
         key = kind, "" if kind in _ALIKE else name, tuple(own.items())
         if key not in self._made:
-            entries = _entries(self._broker, kind, name, own, self._context)
+            entries = _entries(self._broker, kind, name, own, self._peer)
             self._made[key] = tuple(_result(each, self._request) for each in entries)
         return self._made[key]
 
@@ -115,9 +113,7 @@ def _refusal_of_topic(broker: Broker, name: str) -> tuple[ErrorCode, str]:
     return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
 
 
-def _entries(
-    broker: Broker, kind: int, name: str, own: Mapping[str, str], context: Context
-) -> list[ConfigEntry]:
+def _entries(broker: Broker, kind: int, name: str, own: Mapping[str, str], peer: Peer) -> list[ConfigEntry]:
     """The settings of a resource that has set ``own``."""
     configs = broker.configs
     if kind == TOPIC:
@@ -130,7 +126,7 @@ def _entries(
         return []
     if not name:
         return cluster_entries(configs)
-    return [*broker_entries(configs), advertised_entry(context.node.endpoints)]
+    return [*broker_entries(configs), advertised_entry(peer.node.endpoints)]
 
 
 def _result(entry: ConfigEntry, request: DescribeConfigsRequest) -> DescribeConfigsResourceResult:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.server.handlers.metadata import ALL_OF_GROUP
 from txnkafka.wire.messages.describe_groups import (
     DescribedGroup,
@@ -18,16 +19,13 @@ from txnkafka.wire.messages.describe_groups import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _NOT_ASKED: Final = -(1 << 31)
 
 
-def handle(
-    broker: Broker, request: DescribeGroupsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DescribeGroups")
+def handle(broker: Broker, request: DescribeGroupsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once; a group that is named twice is described once."""
     operations = ALL_OF_GROUP if request.include_authorized_operations else _NOT_ASKED
     names = dict.fromkeys(request.groups)

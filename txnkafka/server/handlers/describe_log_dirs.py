@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from txnkafka.broker.log_directory import find_volume, log_sizes
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,
     DescribeLogDirsRequest,
@@ -22,22 +23,21 @@ from txnkafka.wire.messages.describe_log_dirs import (
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.env import Volume
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: DescribeLogDirsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DescribeLogDirs")
+def handle(broker: Broker, request: DescribeLogDirsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the file system has said how much room there is."""
     wanted = None
     if request.topics is not None:
         wanted = {TopicPartition(each.topic, number) for each in request.topics for number in each.partitions}
 
     def found(volume: Volume, error: Exception | None) -> None:
-        failed = None if error is None else DescribeLogDirsResult(
-            error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path
+        failed = (
+            None
+            if error is None
+            else DescribeLogDirsResult(error_code=ErrorCode.KAFKA_STORAGE_ERROR, log_dir=volume.path)
         )
         reply(DescribeLogDirsResponse(results=(failed or _result(broker, volume, wanted),)))
 
@@ -50,9 +50,7 @@ def _result(broker: Broker, volume: Volume, wanted: set[TopicPartition] | None) 
     for partition in sorted(sizes):
         if wanted is None or partition in wanted:
             topics.setdefault(partition.topic, []).append(
-                DescribeLogDirsPartition(
-                    partition_index=partition.partition, partition_size=sizes[partition]
-                )
+                DescribeLogDirsPartition(partition_index=partition.partition, partition_size=sizes[partition])
             )
     return DescribeLogDirsResult(
         log_dir=volume.path,

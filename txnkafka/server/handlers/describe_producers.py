@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
 from txnkafka.model import TopicPartition, validate_topic
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_producers import (
     DescribeProducersRequest,
     DescribeProducersResponse,
@@ -17,14 +18,11 @@ from txnkafka.wire.messages.describe_producers import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: DescribeProducersRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DescribeProducers")
+def handle(broker: Broker, request: DescribeProducersRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once; a partition that is named twice is described once."""
     asked: dict[str, dict[int, None]] = {}
     for topic in request.topics:

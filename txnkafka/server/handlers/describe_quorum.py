@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.metadata_log import METADATA_PARTITION
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_quorum import (
     DescribeQuorumRequest,
     DescribeQuorumResponse,
@@ -24,14 +25,11 @@ from txnkafka.wire.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: DescribeQuorumRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("DescribeQuorum")
+def handle(broker: Broker, request: DescribeQuorumRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
     if not _is_metadata_log(request):
         reply(DescribeQuorumResponse(topics=tuple(_refused(topic) for topic in request.topics)))
@@ -43,8 +41,8 @@ def handle(
         replica_id=broker.node_id,
         replica_directory_id=(directory_id or ZERO_UUID) if version >= 2 else ZERO_UUID,
         log_end_offset=metadata.log.log_end_offset,
-        last_fetch_timestamp=context.now_ms,
-        last_caught_up_timestamp=context.now_ms,
+        last_fetch_timestamp=broker.now_ms,
+        last_caught_up_timestamp=broker.now_ms,
     )
     partition = PartitionQuorum(
         leader_id=broker.node_id,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.error_response import error_response
+from txnkafka.server.handlers import serves
 from txnkafka.server.handlers.metadata import ALL_OF_TOPIC, INTERNAL_TOPICS, error_of
 from txnkafka.wire.messages.apis import APIS
 from txnkafka.wire.messages.describe_topic_partitions import (
@@ -22,16 +23,15 @@ from txnkafka.wire.messages.describe_topic_partitions import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 KEY: Final = 75
 MOST_PARTITIONS: Final = 2_000  # max.request.partition.size.limit
 
 
+@serves("DescribeTopicPartitions")
 def handle(
-    broker: Broker, request: DescribeTopicPartitionsRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: DescribeTopicPartitionsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer at once."""
     cursor = request.cursor

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_transactions import (
     DescribeTransactionsRequest,
     DescribeTransactionsResponse,
@@ -13,13 +14,12 @@ from txnkafka.wire.messages.describe_transactions import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("DescribeTransactions")
 def handle(
-    broker: Broker, request: DescribeTransactionsRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: DescribeTransactionsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer at once; an id that is named twice is described once."""
     names = dict.fromkeys(request.transactional_ids)

@@ -10,6 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_user_scram_credentials import (
     CredentialInfo,
     DescribeUserScramCredentialsRequest,
@@ -19,13 +20,12 @@ from txnkafka.wire.messages.describe_user_scram_credentials import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("DescribeUserScramCredentials")
 def handle(
-    broker: Broker, request: DescribeUserScramCredentialsRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: DescribeUserScramCredentialsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer at once."""
     known: dict[str, list[CredentialInfo]] = {}
@@ -38,9 +38,7 @@ def handle(
     reply(DescribeUserScramCredentialsResponse(results=results))
 
 
-def _result(
-    name: str, count: int, credentials: list[CredentialInfo]
-) -> DescribeUserScramCredentialsResult:
+def _result(name: str, count: int, credentials: list[CredentialInfo]) -> DescribeUserScramCredentialsResult:
     error, message = ErrorCode.NONE, None
     if count > 1:
         error, message = ErrorCode.DUPLICATE_RESOURCE, f"the user {name} is named more than once"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.elect_leaders import (
     ElectLeadersRequest,
     ElectLeadersResponse,
@@ -19,16 +20,13 @@ from txnkafka.wire.messages.elect_leaders import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 ELECTION_TYPES: Final = (0, 1)
 
 
-def handle(
-    broker: Broker, request: ElectLeadersRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("ElectLeaders")
+def handle(broker: Broker, request: ElectLeadersRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
     is_known = request.election_type in ELECTION_TYPES
     asked: dict[str, tuple[int, ...]] = dict.fromkeys(broker.image.topics, ())
@@ -37,9 +35,7 @@ def handle(
     results = tuple(
         ReplicaElectionResult(
             topic=topic,
-            partition_result=tuple(
-                _result(broker, topic, number, is_known=is_known) for number in numbers
-            ),
+            partition_result=tuple(_result(broker, topic, number, is_known=is_known) for number in numbers),
         )
         for topic, numbers in asked.items()
     )

@@ -9,16 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.old_clients import error_for
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.end_txn import EndTxnRequest, EndTxnResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(broker: Broker, request: EndTxnRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("EndTxn")
+def handle(broker: Broker, request: EndTxnRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the decision is durable and the markers are appended."""
     broker.transactions.end_txn(
         request.transactional_id,
@@ -32,6 +32,5 @@ def handle(broker: Broker, request: EndTxnRequest, version: int, context: Contex
                 producer_epoch=answer.producer_epoch,
             )
         ),
-        now_ms=context.now_ms,
         client_transaction_version=2 if version >= 5 else 0,
     )

@@ -20,6 +20,7 @@ from txnkafka.broker.requests import FetchedPartition, FetchPartition
 from txnkafka.broker.requests import FetchRequest as Fetch
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.server.isolation_levels import isolation_level
 from txnkafka.wire.messages.fetch import (
     AbortedTransaction,
@@ -37,10 +38,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Cancel, Context, Node, Reply
     from txnkafka.server.fetch_sessions import Key, Wanted
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Cancel, Node, Peer, Reply
 
 _NOT_LOOKED_AT: Final = (
     ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID, ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
@@ -49,24 +48,23 @@ _FIRST_WITH_LEADERS: Final = 16
 LOG = logging.getLogger("txnkafka.server")
 
 
-def handle(
-    broker: Broker, request: FetchRequest, version: int, context: Context, reply: Reply
-) -> Cancel | None:
+@serves("Fetch", has_isolation_level=True)
+def handle(broker: Broker, request: FetchRequest, version: int, peer: Peer, reply: Reply) -> Cancel | None:
     """Answer at once, or when there is enough. Returns how to withdraw the request."""
-    wanted = context.node.fetch_sessions.begin(request, version, context.now_ms)
+    wanted = peer.node.fetch_sessions.begin(request, version, broker.now_ms)
     if isinstance(wanted, ErrorCode):
         reply(FetchResponse(error_code=wanted))
         return None
-    answer = _Answer(broker, version, wanted, context.node, reply)
+    answer = _Answer(broker, version, wanted, peer.node, reply)
     fetch = Fetch(
         answer.partitions,
         isolation_level(request.isolation_level),
         request.min_bytes,
         request.max_bytes,
         0 if answer.refused else request.max_wait_ms,
-        context.node.room,
+        peer.node.room,
     )
-    return broker.fetch(fetch, answer.give, now_ms=context.now_ms)
+    return broker.fetch(fetch, answer.give)
 
 
 class _Answer:

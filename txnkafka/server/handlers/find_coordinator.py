@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.find_coordinator import (
     Coordinator,
     FindCoordinatorRequest,
@@ -20,23 +21,20 @@ from txnkafka.wire.messages.find_coordinator import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _GROUP: Final = 0
 _TRANSACTION: Final = 1
 _TOPICS: Final = {_GROUP: "__consumer_offsets", _TRANSACTION: "__transaction_state"}
 
 
-def handle(
-    broker: Broker, request: FindCoordinatorRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("FindCoordinator")
+def handle(broker: Broker, request: FindCoordinatorRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once, but for a coordinator whose topic is being created."""
     keys = request.coordinator_keys if version >= 4 else (request.key,)
 
     def answer(_: object = None) -> None:
-        found = [_find(broker, request.key_type, key, context, version) for key in keys]
+        found = [_find(broker, request.key_type, key, peer, version) for key in keys]
         reply(_response(found, version))
 
     topic = _TOPICS.get(request.key_type)
@@ -58,14 +56,14 @@ def _response(found: list[Coordinator], version: int) -> FindCoordinatorResponse
     )
 
 
-def _find(broker: Broker, key_type: int, key: str, context: Context, version: int) -> Coordinator:
+def _find(broker: Broker, key_type: int, key: str, peer: Peer, version: int) -> Coordinator:
     error = _error(broker, key_type, key)
     is_here = error == ErrorCode.NONE
     return Coordinator(
         key=key,
         node_id=broker.node_id if is_here else -1,
-        host=context.node.host if is_here else "",
-        port=context.node.port if is_here else -1,
+        host=peer.node.host if is_here else "",
+        port=peer.node.port if is_here else -1,
         error_code=error,
         error_message="" if is_here and version >= 4 else error.name,  # before 4 "NONE", as in Kafka
     )

@@ -5,18 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.groups import Identity
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(broker: Broker, request: HeartbeatRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("Heartbeat")
+def handle(broker: Broker, request: HeartbeatRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
-    identity = Identity(
-        request.group_id, request.generation_id, request.member_id, request.group_instance_id
-    )
-    reply(HeartbeatResponse(error_code=broker.groups.heartbeat(identity, now_ms=context.now_ms)))
+    identity = Identity(request.group_id, request.generation_id, request.member_id, request.group_instance_id)
+    reply(HeartbeatResponse(error_code=broker.groups.heartbeat(identity)))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from txnkafka.broker.config_alteration import Alteration, ConfigChange, ConfigOp
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.config_alterations import Altered, alter_all
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.incremental_alter_configs import (
     AlterConfigsResource,
     AlterConfigsResourceResponse,
@@ -19,13 +20,12 @@ from txnkafka.wire.messages.incremental_alter_configs import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("IncrementalAlterConfigs")
 def handle(
-    broker: Broker, request: IncrementalAlterConfigsRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: IncrementalAlterConfigsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer when the new configs are durable and have taken effect."""
     wanted = {i: _wanted(each) for i, each in enumerate(request.resources) if _is_known(each)}
@@ -41,9 +41,7 @@ def handle(
             )
         )
 
-    alter_all(
-        broker, list(wanted.values()), answer, validate_only=request.validate_only, now_ms=context.now_ms
-    )
+    alter_all(broker, list(wanted.values()), answer, validate_only=request.validate_only)
 
 
 def _is_known(resource: AlterConfigsResource) -> bool:

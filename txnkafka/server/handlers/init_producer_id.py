@@ -9,19 +9,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.old_clients import error_for
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.transactions import Answer
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: InitProducerIdRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("InitProducerId")
+def handle(broker: Broker, request: InitProducerIdRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the new state of the transactional id is durable."""
 
     def answered(answer: Answer) -> None:
@@ -39,7 +37,6 @@ def handle(
         request.producer_id,
         request.producer_epoch,
         answered,
-        now_ms=context.now_ms,
         enable_2pc=request.enable2_pc,
         keep_prepared_txn=request.keep_prepared_txn,
     )

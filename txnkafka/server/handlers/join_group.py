@@ -10,16 +10,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.groups import Identity, Joined, JoinGroup, Protocol
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(broker: Broker, request: JoinGroupRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("JoinGroup")
+def handle(broker: Broker, request: JoinGroupRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the group has a new generation."""
     rebalance_timeout_ms = request.rebalance_timeout_ms if version >= 1 else request.session_timeout_ms
     broker.groups.join(
@@ -29,13 +29,12 @@ def handle(broker: Broker, request: JoinGroupRequest, version: int, context: Con
             tuple(Protocol(each.name, bytes(each.metadata)) for each in request.protocols),
             request.session_timeout_ms,
             rebalance_timeout_ms,
-            context.client_id or "",
-            f"/{context.client_host}",
+            peer.client_id or "",
+            f"/{peer.client_host}",
             needs_known_id=version >= 4,
             may_skip_assignment=version >= 9,
         ),
         lambda joined: reply(_response(joined, version)),
-        now_ms=context.now_ms,
     )
 
 

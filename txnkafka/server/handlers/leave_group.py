@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.groups import Identity
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(broker: Broker, request: LeaveGroupRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("LeaveGroup")
+def handle(broker: Broker, request: LeaveGroupRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when it is durable that members of a group of the consumer protocol have left, else at once."""
     if version < 3:
         leaving = [Identity(request.group_id, -1, request.member_id)]
@@ -39,4 +39,4 @@ def handle(broker: Broker, request: LeaveGroupRequest, version: int, context: Co
         )
         reply(LeaveGroupResponse(error_code=error, members=() if error != ErrorCode.NONE else members))
 
-    broker.groups.leave(request.group_id, leaving, left, now_ms=context.now_ms)
+    broker.groups.leave(request.group_id, leaving, left)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.config_resources import BROKER, GROUP, LOGGER, METRICS, TOPIC
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.list_config_resources import (
     ConfigResource,
     ListConfigResourcesRequest,
@@ -18,13 +19,12 @@ from txnkafka.wire.messages.list_config_resources import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("ListConfigResources")
 def handle(
-    broker: Broker, request: ListConfigResourcesRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: ListConfigResourcesRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer at once."""
     supported = (METRICS,) if version == 0 else (TOPIC, BROKER, LOGGER, METRICS, GROUP)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(broker: Broker, request: ListGroupsRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("ListGroups")
+def handle(broker: Broker, request: ListGroupsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
     states = {state.lower() for state in request.states_filter}
     types = {kind.lower() for kind in request.types_filter}

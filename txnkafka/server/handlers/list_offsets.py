@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.broker.requests import OffsetAnswer, OffsetQuery
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.server.isolation_levels import isolation_level
 from txnkafka.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -24,15 +25,14 @@ from txnkafka.wire.messages.list_offsets import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _SINCE: Final = {-3: 7, -4: 8, -5: 9, -6: 11}
 _UNSUPPORTED: Final = OffsetAnswer(ErrorCode.UNSUPPORTED_VERSION)
 
 
-def handle(broker: Broker, request: ListOffsetsRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("ListOffsets", has_isolation_level=True)
+def handle(broker: Broker, request: ListOffsetsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
     queries = [
         OffsetQuery(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.txn_listing import Filters
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.list_transactions import (
     ListTransactionsRequest,
     ListTransactionsResponse,
@@ -17,14 +18,11 @@ from txnkafka.wire.messages.list_transactions import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: ListTransactionsRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("ListTransactions")
+def handle(broker: Broker, request: ListTransactionsRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer at once."""
     filters = Filters(
         frozenset(request.producer_id_filters),
@@ -32,7 +30,7 @@ def handle(
         request.duration_filter,
         request.transactional_id_pattern or "",
     )
-    listing = broker.transactions.list(filters, context.now_ms)
+    listing = broker.transactions.list(filters)
     reply(
         ListTransactionsResponse(
             error_code=listing.error,

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
 from txnkafka.model import validate_topic
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.metadata import (
     MetadataRequest,
     MetadataRequestTopic,
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
+    from txnkafka.server.peer import Peer, Reply
 
 __all__ = ["ALL_OF_CLUSTER", "ALL_OF_GROUP", "ALL_OF_TOPIC", "INTERNAL_TOPICS", "error_of", "handle"]
 
@@ -43,9 +44,10 @@ _NOT_ASKED: Final = -(1 << 31)
 _NO_LEADER: Final = -1
 
 
-def handle(broker: Broker, request: MetadataRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("Metadata")
+def handle(broker: Broker, request: MetadataRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer, after the creation of topics where that is asked for."""
-    answer = _Answer(broker, request, version, context)
+    answer = _Answer(broker, request, version, peer)
     topics = request.topics
     if topics is None or (version == 0 and not topics):
         reply(answer.of([answer.topic(name) for name in broker.image.topics]))
@@ -56,9 +58,7 @@ def handle(broker: Broker, request: MetadataRequest, version: int, context: Cont
         return
     missing = answer.to_create(topics)
     if missing:
-        broker.topics.auto_create(
-            missing, lambda errors: reply(answer.of_wanted(topics, errors)), now_ms=context.now_ms
-        )
+        broker.topics.auto_create(missing, lambda errors: reply(answer.of_wanted(topics, errors)))
     else:
         reply(answer.of_wanted(topics, {}))
 
@@ -78,10 +78,10 @@ def _refused(topics: tuple[MetadataRequestTopic, ...], version: int) -> list[Met
 class _Answer:
     """Puts together the answer to one request."""
 
-    def __init__(self, broker: Broker, request: MetadataRequest, version: int, context: Context) -> None:
+    def __init__(self, broker: Broker, request: MetadataRequest, version: int, peer: Peer) -> None:
         self._broker = broker
         self._version = version
-        self._node = context.node
+        self._node = peer.node
         self._may_create = request.allow_auto_topic_creation and broker.config.auto_create_topics_enable
         self._operations = ALL_OF_TOPIC if request.include_topic_authorized_operations else _NOT_ASKED
         asked_of_cluster = request.include_cluster_authorized_operations

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.server.committed_topics import answered_topics, identity_of, names_of, offsets_to_commit
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.offset_commit import (
     OffsetCommitRequest,
     OffsetCommitResponse,
@@ -20,20 +21,17 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.error_codes import ErrorCode
     from txnkafka.model import TopicPartition
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 _LAST_MS = 2**63 - 1  # of a timestamp
 
 
-def handle(
-    broker: Broker, request: OffsetCommitRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("OffsetCommit")
+def handle(broker: Broker, request: OffsetCommitRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when they are durable."""
     names = names_of(broker, request.topics, by_id=version >= 10)
     retention_ms = request.retention_time_ms
-    expire_timestamp = -1 if retention_ms < 0 else min(context.now_ms + retention_ms, _LAST_MS)
+    expire_timestamp = -1 if retention_ms < 0 else min(broker.now_ms + retention_ms, _LAST_MS)
     wanted = offsets_to_commit(broker, names, request.topics, expire_timestamp=expire_timestamp)
 
     def answer(errors: dict[TopicPartition, ErrorCode]) -> None:
@@ -44,4 +42,4 @@ def handle(
         answer({})
         return
     identity = identity_of(request)
-    broker.groups.commit(identity, wanted, answer, version=version, now_ms=context.now_ms)
+    broker.groups.commit(identity, wanted, answer, version=version)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.offset_delete import (
     OffsetDeleteRequest,
     OffsetDeleteResponse,
@@ -15,14 +16,11 @@ from txnkafka.wire.messages.offset_delete import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: OffsetDeleteRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("OffsetDelete")
+def handle(broker: Broker, request: OffsetDeleteRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when they are deleted durably."""
     there = [
         partition

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka.broker.groups import CommittedOffset
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.offset_fetch import (
     OffsetFetchRequest,
     OffsetFetchResponse,
@@ -29,9 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 Fetched = dict[TopicPartition, CommittedOffset]
 
@@ -53,9 +52,8 @@ class _Group(NamedTuple):
     member: tuple[str | None, int] = (None, -1)
 
 
-def handle(
-    broker: Broker, request: OffsetFetchRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("OffsetFetch")
+def handle(broker: Broker, request: OffsetFetchRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when everything that was committed before is durable."""
     groups = _groups(broker, request, version)
     found: dict[int, tuple[ErrorCode, Fetched]] = {}

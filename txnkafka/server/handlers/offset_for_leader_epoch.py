@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.offset_for_leader_epoch import (
     EpochEndOffset,
     OffsetForLeaderEpochRequest,
@@ -19,13 +20,12 @@ from txnkafka.wire.messages.offset_for_leader_epoch import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
+@serves("OffsetForLeaderEpoch")
 def handle(
-    broker: Broker, request: OffsetForLeaderEpochRequest, version: int, context: Context, reply: Reply
+    broker: Broker, request: OffsetForLeaderEpochRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
     """Answer at once."""
 

@@ -17,7 +17,8 @@ from txnkafka.broker.requests import ProduceResult
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.record.batch_header import ATTRIBUTE_CODEC, ATTRIBUTES, HEADER_SIZE, MAGIC
-from txnkafka.server.context import CloseConnection
+from txnkafka.server.handlers import serves
+from txnkafka.server.peer import CloseConnection
 from txnkafka.wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceResponse,
@@ -30,11 +31,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
+    from txnkafka.server.peer import Peer, Reply
     from txnkafka.wire.fields import Buffer
     from txnkafka.wire.messages.produce import TopicProduceData
-
-__all__ = ["handle"]
 
 _ADMIN_CLIENT: Final = "__admin_client"  # may write to internal topics
 _ZSTD: Final = 4
@@ -42,7 +41,8 @@ _MOST_NAMED: Final = 3  # in the log: a request may have a hundred megabytes of 
 _LONGEST_NAMED: Final = 260  # characters; no topic has more, with its partition
 
 
-def handle(broker: Broker, request: ProduceRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("Produce")
+def handle(broker: Broker, request: ProduceRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when everything is durable that the broker could append."""
     answer = _Answer(broker, request, version, reply)
     batches, refused = answer.batches, answer.refused
@@ -51,11 +51,9 @@ def handle(broker: Broker, request: ProduceRequest, version: int, context: Conte
     if not batches:
         answer.give({})
         return
-    is_internal_allowed = context.client_id == _ADMIN_CLIENT
+    is_internal_allowed = peer.client_id == _ADMIN_CLIENT
     broker.produce(
-        Batches(batches, request.transactional_id, request.acks, version, is_internal_allowed),
-        answer.give,
-        now_ms=context.now_ms,
+        Batches(batches, request.transactional_id, request.acks, version, is_internal_allowed), answer.give
     )
 
 

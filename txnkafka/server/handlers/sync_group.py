@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.groups import Identity, SyncGroup
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(broker: Broker, request: SyncGroupRequest, version: int, context: Context, reply: Reply) -> None:
+@serves("SyncGroup")
+def handle(broker: Broker, request: SyncGroupRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the assignments are durable."""
     if version >= 5 and (request.protocol_type is None or request.protocol_name is None):
         reply(SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
@@ -38,5 +38,4 @@ def handle(broker: Broker, request: SyncGroupRequest, version: int, context: Con
                 assignment=synced.assignment,
             )
         ),
-        now_ms=context.now_ms,
     )

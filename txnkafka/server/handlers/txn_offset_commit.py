@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.model import ProducerIdAndEpoch
 from txnkafka.server.committed_topics import answered_topics, identity_of, names_of, offsets_to_commit
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequest,
     TxnOffsetCommitResponse,
@@ -22,16 +23,13 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.error_codes import ErrorCode
     from txnkafka.model import TopicPartition
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 TOPIC_IDS: Final = 6  # the first version that names topics by their ids
 
 
-def handle(
-    broker: Broker, request: TxnOffsetCommitRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("TxnOffsetCommit")
+def handle(broker: Broker, request: TxnOffsetCommitRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when they are durable, and so is the group's part in the transaction."""
     by_id = version >= TOPIC_IDS
     names = names_of(broker, request.topics, by_id=by_id)
@@ -51,5 +49,4 @@ def handle(
         wanted,
         answer,
         version=version,
-        now_ms=context.now_ms,
     )

@@ -8,22 +8,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.unregistration import unregister_broker
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.error_codes import ErrorCode
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: UnregisterBrokerRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("UnregisterBroker")
+def handle(broker: Broker, request: UnregisterBrokerRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when that is durable."""
 
     def done(error: ErrorCode, message: str | None) -> None:
         reply(UnregisterBrokerResponse(error_code=error, error_message=message))
 
-    unregister_broker(broker, request.broker_id, done, now_ms=context.now_ms)
+    unregister_broker(broker, request.broker_id, done)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.features import FeatureUpdate, update_features
 from txnkafka.error_codes import ErrorCode
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.update_features import (
     UpdatableFeatureResult,
     UpdateFeaturesRequest,
@@ -18,14 +19,11 @@ from txnkafka.wire.messages.update_features import (
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: UpdateFeaturesRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("UpdateFeatures")
+def handle(broker: Broker, request: UpdateFeaturesRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the levels are durable and in effect."""
 
     def done(error: ErrorCode, message: str | None) -> None:
@@ -41,4 +39,4 @@ def handle(
         FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
         for each in request.feature_updates
     ]
-    update_features(broker, updates, done, validate_only=request.validate_only, now_ms=context.now_ms)
+    update_features(broker, updates, done, validate_only=request.validate_only)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.model import TopicPartition
+from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.write_txn_markers import (
     WritableTxnMarkerPartitionResult,
     WritableTxnMarkerResult,
@@ -23,14 +24,11 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.error_codes import ErrorCode
-    from txnkafka.server.context import Context, Reply
-
-__all__ = ["handle"]
+    from txnkafka.server.peer import Peer, Reply
 
 
-def handle(
-    broker: Broker, request: WriteTxnMarkersRequest, version: int, context: Context, reply: Reply
-) -> None:
+@serves("WriteTxnMarkers")
+def handle(broker: Broker, request: WriteTxnMarkersRequest, version: int, peer: Peer, reply: Reply) -> None:
     """Answer when the markers are durable; markers of one producer are answered together, as in Kafka."""
     markers = [
         WritableMarker(
@@ -55,7 +53,7 @@ def handle(
         found = (_result(*item) for item in by_producer.items() if item[1])
         reply(WriteTxnMarkersResponse(markers=tuple(found)))
 
-    broker.transactions.write_markers(markers, written, now_ms=context.now_ms)
+    broker.transactions.write_markers(markers, written)
 
 
 def _result(producer_id: int, errors: Mapping[TopicPartition, ErrorCode]) -> WritableTxnMarkerResult:

@@ -67,9 +67,9 @@ class MetricsServer:
 
     def __init__(self, server: Server, host: str, port: int) -> None:
         self._server = server
-        self._counts = RequestCounts(server.handler_of)
+        self._counts = RequestCounts()
         self._flushes = FlushWatch()
-        server.handler_of = self._counts.handler_of
+        server.dispatcher.counts = self._counts
         server.host.watch = self._flushes
         registry = CollectorRegistry()
         registry.register(_Collector(self))

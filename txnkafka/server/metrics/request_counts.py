@@ -1,7 +1,6 @@
 """``RequestCounts``: what came and what was answered, as plain numbers. For the thread of the loop.
 
-The server asks it for handlers instead of the registry: each is wrapped once, and counts when it is called
-and when it answers. Without metrics nothing is wrapped, and nothing is counted.
+The dispatcher calls ``begin`` for each request, and answers with the function that it returns.
 """
 
 from __future__ import annotations
@@ -12,15 +11,15 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from txnkafka.env import running_seconds
 from txnkafka.error_codes import ErrorCode
 from txnkafka.record.batch_header import HEADER_SIZE, MAGIC, RECORDS_COUNT
-from txnkafka.server.context import CloseConnection
 from txnkafka.server.metrics.durations import Durations
+from txnkafka.server.peer import CloseConnection
 from txnkafka.wire.fields import ArrayOf, fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator
+    from collections.abc import Collection, Iterator
 
-    from txnkafka.server.context import Cancel, Context, Reply
-    from txnkafka.server.handlers import Handler
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.peer import Reply
     from txnkafka.wire.messages.apis import Api
 
 __all__ = ["OTHERS", "RequestCounts"]
@@ -45,7 +44,7 @@ class RequestCounts:
     """``requests`` by API and version, ``errors`` by API and name, ``seconds`` by API; ``messages_in`` and
     the others by topic. Of at most a thousand topics, those that there are; the rest counts as ``OTHERS``."""
 
-    def __init__(self, handler_of: Callable[[Api], Handler]) -> None:
+    def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
         self.errors: Counter[tuple[str, str]] = Counter()
         self.seconds: dict[str, Durations] = {}
@@ -55,38 +54,28 @@ class RequestCounts:
         self.bytes_out: Counter[str] = Counter()
         self.failed_produce: Counter[str] = Counter()
         self._topics: set[str] = set()
-        self._handler_of = handler_of
-        self._wrapped: dict[int, Handler] = {}
 
-    def handler_of(self, api: Api) -> Handler:
-        """The handler of an API, which counts."""
-        handler = self._wrapped.get(api.key)
-        if handler is None:
-            handler = self._wrapped[api.key] = self._counting(api, self._handler_of(api))
-        return handler
+    def begin(self, broker: Broker, api: Api, version: int, message: Any, reply: Reply) -> Reply:
+        """Count a request; returns a ``reply`` that counts the answer and passes it on."""
+        begin = running_seconds()
+        name = api.name
+        self.requests[name, version] += 1
+        names, topics = broker.image.topic_names, broker.image.topics
+        sent = list(_sent(message, names)) if name == "Produce" else []
+        seconds = self.seconds.get(name)
+        if seconds is None:
+            seconds = self.seconds[name] = Durations()
 
-    def _counting(self, api: Api, handler: Handler) -> Handler:
-        seconds = self.seconds.setdefault(api.name, Durations())
-        is_produce, is_fetch = api.name == "Produce", api.name == "Fetch"
+        def replied(response: Any) -> None:
+            seconds.add(running_seconds() - begin)
+            if name == "Produce":
+                self._produced(sent, response, topics)
+            elif name == "Fetch":
+                self._fetched(response, names, topics)
+            self._count_errors(name, response)
+            reply(response)
 
-        def handle(broker: Any, message: Any, version: int, context: Context, reply: Reply) -> Cancel | None:
-            begin = running_seconds()
-            self.requests[api.name, version] += 1
-            names, topics = broker.image.topic_names, broker.image.topics
-            sent = list(_sent(message, names)) if is_produce else []
-
-            def replied(response: Any) -> None:
-                seconds.add(running_seconds() - begin)
-                if is_produce:
-                    self._produced(sent, response, topics)
-                elif is_fetch:
-                    self._fetched(response, names, topics)
-                self._count_errors(api.name, response)
-                reply(response)
-
-            return handler(broker, message, version, context, replied)
-
-        return handle
+        return replied
 
     def _count_errors(self, name: str, response: Any) -> None:
         for code in _errors_in(response):

@@ -59,9 +59,9 @@ class Administrator(Client):
             yield from self.random.choice(actions)()
 
     def _delete(self) -> Steps:
-        def delete(broker: Any, reply: Any, now_ms: int) -> None:
+        def delete(broker: Any, reply: Any) -> None:
             name = self._topic.name
-            broker.topics.delete([name], [], lambda answers: reply(answers[0].error), now_ms=now_ms)
+            broker.topics.delete([name], [], lambda answers: reply(answers[0].error))
 
         # a late copy would delete the topic that is created next
         (answer,) = yield [Request("DeleteTopics", delete, can_be_late=False)]
@@ -77,9 +77,9 @@ class Administrator(Client):
         possible = history.settings[self._topic.name]
         history.settings[self._topic.name] = [*possible, settings]
 
-        def create(broker: Any, reply: Any, now_ms: int) -> None:
+        def create(broker: Any, reply: Any) -> None:
             new = NewTopic(self._topic.name, self._topic.partitions, configs=settings)
-            broker.topics.create([new], lambda answers: reply(answers[0].error), now_ms=now_ms)
+            broker.topics.create([new], lambda answers: reply(answers[0].error))
 
         answer, _ = yield from self.ask("CreateTopics", create)
         self.world.counts["topic created"] += answer == ErrorCode.NONE
@@ -87,21 +87,21 @@ class Administrator(Client):
             history.settings[self._topic.name] = [settings]
 
     def _describe(self) -> Steps:
-        def describe(broker: Any, reply: Any, now_ms: int) -> None:
+        def describe(broker: Any, reply: Any) -> None:
             reply(broker.transactions.describe("id-0").error)
 
         yield from self.ask("DescribeTransactions", describe)
 
     def _list(self) -> Steps:
-        def list_all(broker: Any, reply: Any, now_ms: int) -> None:
-            reply(broker.transactions.list(Filters(), now_ms).error)
+        def list_all(broker: Any, reply: Any) -> None:
+            reply(broker.transactions.list(Filters()).error)
 
         yield from self.ask("ListTransactions", list_all)
 
     def _list_groups(self) -> Steps:
         """A group may have changed its protocol."""
 
-        def listed(broker: Any, reply: Any, now_ms: int) -> None:
+        def listed(broker: Any, reply: Any) -> None:
             found.clear()
             found.update({each.group_id: each.group_type for each in broker.groups.listed()})
             reply(ErrorCode.NONE)
@@ -117,7 +117,7 @@ class Administrator(Client):
     def _describe_groups(self) -> Steps:
         """The states of groups of the consumer protocol."""
 
-        def describe(broker: Any, reply: Any, now_ms: int) -> None:
+        def describe(broker: Any, reply: Any) -> None:
             def answered(rows: Any) -> None:
                 states.clear()
                 states.extend(row.state for row in rows if row.error == ErrorCode.NONE)
@@ -135,7 +135,7 @@ class Administrator(Client):
         partition = TopicPartition("a", 0)
         query = OffsetQuery(partition, _LATEST)
 
-        def end(broker: Any, reply: Any, now_ms: int) -> None:
+        def end(broker: Any, reply: Any) -> None:
             reply(broker.list_offsets([query], IsolationLevel.READ_COMMITTED)[partition])
 
         answer, _ = yield from self.ask("ListOffsets", end)
@@ -146,5 +146,5 @@ class Administrator(Client):
             self.world.history.progress.append(last)
         yield [Request("DescribeProducers", self._producers)]
 
-    def _producers(self, broker: Any, reply: Any, now_ms: int) -> None:
+    def _producers(self, broker: Any, reply: Any) -> None:
         reply(broker.describe_producers(TopicPartition("c", 0))[0])

@@ -75,8 +75,8 @@ class ClassicMembership(Membership):
             swarm.session_timeout_ms, swarm.rebalance_timeout_ms, self._client.name,
         )  # fmt: skip
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.groups.join(request, reply, now_ms=now_ms)
+        def perform(broker: Any, reply: Any) -> None:
+            broker.groups.join(request, reply)
 
         return perform
 
@@ -85,8 +85,8 @@ class ClassicMembership(Membership):
         assignments = {} if joined.leader != joined.member_id else self._divided(joined.members)
         request = SyncGroup(identity, assignments, _CONSUMER, joined.protocol)
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.groups.sync(request, reply, now_ms=now_ms)
+        def perform(broker: Any, reply: Any) -> None:
+            broker.groups.sync(request, reply)
 
         answer, _ = yield from self._client.ask("SyncGroup", perform, patience_us=self._patience_us)
         if answer is None:
@@ -121,8 +121,8 @@ class ClassicMembership(Membership):
             return ErrorCode.NONE
         identity = self.identity
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            reply(broker.groups.heartbeat(identity, now_ms=now_ms))
+        def perform(broker: Any, reply: Any) -> None:
+            reply(broker.groups.heartbeat(identity))
 
         answer, _ = yield from self._client.ask("Heartbeat", perform)
         if answer is None:
@@ -137,11 +137,11 @@ class ClassicMembership(Membership):
         """Leave the group, whatever it answers."""
         identity = self.identity
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             def left(error: ErrorCode, errors: list[ErrorCode]) -> None:
                 reply(error or errors[0])
 
-            broker.groups.leave(identity.group_id, [identity], left, now_ms=now_ms)
+            broker.groups.leave(identity.group_id, [identity], left)
 
         answer, _ = yield from self._client.ask("LeaveGroup", perform)
         self._world.counts["member left"] += answer == ErrorCode.NONE

@@ -34,10 +34,10 @@ class Ended(NamedTuple):
 
 def commit_at_once(
     request: ProduceRequest, identity: tuple[str, int, int]
-) -> Callable[[Any, Callable[[Ended], None], int], None]:
+) -> Callable[[Any, Callable[[Ended], None]], None]:
     """The call of a broker: Produce, and EndTxn when all batches are appended."""
 
-    def perform(broker: Any, reply: Callable[[Ended], None], now_ms: int) -> None:
+    def perform(broker: Any, reply: Callable[[Ended], None]) -> None:
         results: dict[TopicPartition, ProduceResult] = {}
         answers: list[Answer | None] = []
 
@@ -54,10 +54,10 @@ def commit_at_once(
             answered()
 
         before = _log_ends(broker, request)
-        broker.produce(request, produced, now_ms=now_ms)
+        broker.produce(request, produced)
         is_appended = all(old < new for old, new in zip(before, _log_ends(broker, request), strict=True))
         if is_appended and not any(result.error for result in results.values()):
-            broker.transactions.end_txn(*identity, True, ended, now_ms=now_ms, client_transaction_version=2)
+            broker.transactions.end_txn(*identity, True, ended, client_transaction_version=2)
         else:
             ended(None)
 

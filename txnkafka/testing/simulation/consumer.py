@@ -76,7 +76,7 @@ class Consumer(Client):
         """The position is not in the log any more: begin where it begins."""
         level = self.reader.isolation_level
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             reply(broker.list_offsets([OffsetQuery(partition, _EARLIEST)], level)[partition])
 
         self.world.counts["offset out of range"] += 1

@@ -201,14 +201,14 @@ class ConsumerMembership(Membership):
                 topics=() if self._regex else tuple(self._topics), regex=self._regex or "",
             )  # fmt: skip
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             full = request._replace(owned=_by_id(owned, broker)) if is_full else request
 
             def answered(answer: Any) -> None:
                 given = answer.assignment
                 reply(answer if given is None else answer._replace(assignment=_by_name(given, broker)))
 
-            broker.groups.consumer_heartbeat(full, answered, now_ms=now_ms)
+            broker.groups.consumer_heartbeat(full, answered)
 
         return perform
 
@@ -221,8 +221,8 @@ class ConsumerMembership(Membership):
         is_away = instance_id is not None and self._client.random.random() < 0.6
         request = ConsumerHeartbeat(group_id, member_id, _AWAY if is_away else _LEAVING, instance_id)
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.groups.consumer_heartbeat(request, reply, now_ms=now_ms)
+        def perform(broker: Any, reply: Any) -> None:
+            broker.groups.consumer_heartbeat(request, reply)
 
         answer, _ = yield from self._client.ask(_API, perform)
         is_done = answer is not None and answer.error == ErrorCode.NONE

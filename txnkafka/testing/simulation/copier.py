@@ -185,10 +185,10 @@ class Copier(TransactionalProducer):
         commit = self.membership.new_commit(self.reader.positions, transaction.number)
         version = 4 if self.is_version_1 else 5
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             offsets = to_commit(commit.offsets, broker)
             broker.groups.commit_in_transaction(
-                identity, self.transactional_id, producer, offsets, reply, version=version, now_ms=now_ms
+                identity, self.transactional_id, producer, offsets, reply, version=version
             )
 
         # A late one of a client of version 1 would become part of its next transaction, as in Kafka.

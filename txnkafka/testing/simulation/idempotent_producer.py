@@ -35,8 +35,8 @@ class IdempotentProducer(Producer):
             yield self.think()
 
     def _init(self) -> Steps:
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.transactions.init_producer_id(None, 0, -1, -1, reply, now_ms=now_ms)
+        def perform(broker: Any, reply: Any) -> None:
+            broker.transactions.init_producer_id(None, 0, -1, -1, reply)
 
         answer, _ = yield from self.ask("InitProducerId", perform)
         if answer is None:

@@ -144,9 +144,9 @@ class Membership:
 def committing(client: Client, identity: Identity, commit: Commit) -> Steps:
     """Send a commit until it is decided. It is never late: it would put the offset back, in Kafka, too."""
 
-    def perform(broker: Any, reply: Any, now_ms: int) -> None:
+    def perform(broker: Any, reply: Any) -> None:
         offsets = to_commit(commit.offsets, broker)
-        broker.groups.commit(identity, offsets, reply, version=9, now_ms=now_ms)
+        broker.groups.commit(identity, offsets, reply, version=9)
 
     answer, is_uncertain = yield from client.ask("OffsetCommit", perform, can_be_late=False)
     return judged(client, commit, answer, is_uncertain=is_uncertain)
@@ -183,7 +183,7 @@ def fetched(
     """Ask for committed offsets that no open transaction may change."""
     wanted = list(partitions)
 
-    def perform(broker: Any, reply: Any, now_ms: int) -> None:
+    def perform(broker: Any, reply: Any) -> None:
         def answered(error: ErrorCode, found: Mapping[TopicPartition, Any]) -> None:
             offsets = {each: row.offset for each, row in found.items() if row.error == ErrorCode.NONE}
             reply(OffsetsOfGroup(error, offsets, len(found) - len(offsets)))

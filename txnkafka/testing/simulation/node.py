@@ -10,6 +10,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.broker.broker import Broker, open_broker
+from txnkafka.broker.host import CallerHost
 from txnkafka.errors import KafkaError
 from txnkafka.testing.simulation.disk import Died, SimulatedFiles, power_cut
 from txnkafka.testing.simulation.epoch_watch import EpochWatch
@@ -182,7 +183,7 @@ class SimulatedNode:
         if working is not None:
             work, was_run, error = working
             broker.finish_work(work, error if was_run else error_of(work), now_ms=self.now_ms())
-        settle(broker, self.now_ms())
+        CallerHost(broker, self.now_ms).idle()
 
     def _down(self) -> None:
         self.broker = None
@@ -225,7 +226,7 @@ class SimulatedNode:
                 self.network.answer(request, answer)
 
         self._counts[api] += 1
-        withdraw = request.perform(broker, reply, self.now_ms())
+        withdraw = broker.call(request.perform, broker, reply, now_ms=self.now_ms())
         if withdraw is not None and not request.is_answered:
             connection.withdrawals.append(withdraw)
         if not self._has_turn:
@@ -340,16 +341,3 @@ def error_of(work: Work) -> Exception | None:
     except (KafkaError, OSError) as error:
         return error
     return None
-
-
-def settle(broker: Broker, now_ms: int) -> None:
-    """Run flushes and work until nothing is left."""
-    while True:
-        flush = broker.begin_flush()
-        if flush is not None:
-            broker.finish_flush(flush, flush.run(), now_ms=now_ms)
-            continue
-        work = broker.begin_work()
-        if work is None:
-            return
-        broker.finish_work(work, error_of(work), now_ms=now_ms)

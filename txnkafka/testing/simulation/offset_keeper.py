@@ -64,7 +64,7 @@ class OffsetKeeper(Client):
         """OffsetDelete; a late one would delete what is committed next."""
         partition = self.random.choice(self._partitions)
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             broker.groups.delete_offsets(
                 KEEPER, [partition], lambda error, errors: reply(error or errors[partition])
             )
@@ -72,7 +72,7 @@ class OffsetKeeper(Client):
         yield from self._deleting("OffsetDelete", perform, [partition])
 
     def _delete_group(self) -> Steps:
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             broker.groups.delete(KEEPER, reply)
 
         yield from self._deleting("DeleteGroups", perform, self._partitions)

@@ -140,8 +140,8 @@ class Producer(Client):
         wanted = {batch.partition: batch.content for batch in group}
         request = ProduceRequest(wanted, self.transactional_id, version=self.version)
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.produce(request, reply, now_ms=now_ms)
+        def perform(broker: Any, reply: Any) -> None:
+            broker.produce(request, reply)
 
         return Request("Produce", perform, can_be_late=self.can_be_late)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
@@ -14,7 +15,7 @@ from txnkafka.testing.simulation.log_checker import (
     committed_offsets,
     committed_records,
 )
-from txnkafka.testing.simulation.node import PATH, settle
+from txnkafka.testing.simulation.node import PATH
 from txnkafka.testing.simulation.reader import Fetched, fetch, visible
 from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
 
@@ -118,7 +119,7 @@ def checked_end(
         for partition, position in consumer.reader.positions.items()
         if position < broker.logs[partition].log_end_offset
     ]  # fmt: skip
-    _read_all(broker, history, node.now_ms())
+    _read_all(broker, history)
     history.final_offsets = _offsets_of(broker, history)
     history.final_settings = _settings_of(broker, history)
     found += _not_committed(history)
@@ -129,11 +130,11 @@ def checked_end(
     broker = node.broker
     if broker is None:
         return [*found, "unavailable: the node does not start again"]
-    settle(broker, node.now_ms())
+    CallerHost(broker, node.now_ms).idle()
     if states_of(broker) != states:
         found.append(f"reload: the coordinator has loaded {states_of(broker)}, and had {states}")
     reopened = type(history)(topics=history.topics)
-    _read_all(broker, reopened, node.now_ms())
+    _read_all(broker, reopened)
     if reopened.final != history.final:
         found.append("reopen: the records are others after a restart")
     settings = _settings_of(broker, history)
@@ -214,14 +215,15 @@ def _open_transactions(broker: Broker) -> list[str]:
 def _offsets_of(broker: Broker, history: History) -> dict[tuple[str, tuple[str, int]], int]:
     """What groups have committed."""
     found: dict[tuple[str, tuple[str, int]], int] = {}
+    host = CallerHost(broker, lambda: broker.now_ms)
     for group_id in history.groups:
 
         def answered(error: ErrorCode, rows: Mapping[TopicPartition, Any], group_id: str = group_id) -> None:
             assert error == ErrorCode.NONE, error
             found.update({(group_id, partition): row.offset for partition, row in rows.items()})
 
-        broker.groups.fetch(group_id, None, answered, require_stable=False)
-        settle(broker, broker.now_ms)
+        host.call(broker.groups.fetch, group_id, None, answered, require_stable=False)
+        host.idle()
     return found
 
 
@@ -242,30 +244,24 @@ def _not_committed(history: History) -> list[str]:
     ]  # fmt: skip
 
 
-def _read_all(broker: Broker, history: History, now_ms: int) -> None:
+def _read_all(broker: Broker, history: History) -> None:
     for topic in history.topics.values():
         for partition in broker.logs:
             if partition.topic == topic.name:
                 history.log_starts[partition] = broker.logs[partition].log_start_offset
                 for level in IsolationLevel:
                     is_committed = level is IsolationLevel.READ_COMMITTED
-                    values = _read(broker, partition, level, now_ms)
+                    values = _read(broker, partition, level)
                     history.final[is_committed, partition] = values
 
 
-def _read(
-    broker: Broker, partition: TopicPartition, level: IsolationLevel, now_ms: int
-) -> list[tuple[int, int]]:
+def _read(broker: Broker, partition: TopicPartition, level: IsolationLevel) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     position = broker.logs[partition].log_start_offset
     while True:
         answers: list[list[Fetched] | None] = []
-        fetch(
-            broker,
-            FetchRequest([FetchPartition(partition, position, 1 << 20)], level),
-            answers.append,
-            now_ms,
-        )
+        request = FetchRequest([FetchPartition(partition, position, 1 << 20)], level)
+        fetch(broker, request, answers.append)
         assert answers[0] is not None
         answer = answers[0][0]
         assert answer.error == ErrorCode.NONE, answer

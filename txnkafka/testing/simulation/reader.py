@@ -43,7 +43,7 @@ _NOTHING = memoryview(b"")
 
 
 def fetch(
-    broker: Any, request: FetchRequest, reply: Callable[[list[Fetched] | None], None], now_ms: int
+    broker: Any, request: FetchRequest, reply: Callable[[list[Fetched] | None], None]
 ) -> Callable[[], None]:
     """Fetch. An answer whose bytes cannot be read is None: a server closes the connection there."""
 
@@ -54,7 +54,7 @@ def fetch(
             found = None
         reply(found)
 
-    withdraw: Callable[[], None] = broker.fetch(request, answered, now_ms=now_ms)
+    withdraw: Callable[[], None] = broker.fetch(request, answered)
     return withdraw
 
 
@@ -133,8 +133,8 @@ class Reader:
             self.isolation_level, least, most_of_all, random.choice((0, 10, 100)),
         )  # fmt: skip
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> Any:
-            return fetch(broker, request, reply, now_ms)
+        def perform(broker: Any, reply: Any) -> Any:
+            return fetch(broker, request, reply)
 
         def check(answer: list[Fetched]) -> None:
             broken = broken_limits(request, answer, world.scheduler.now_us - sent.sent_us)

@@ -64,8 +64,8 @@ class Registrar(Client):
         change = ConfigChange(setting, ConfigOp.DELETE if value is None else ConfigOp.SET, value)
         wanted = Alteration(TOPIC_RESOURCE, topic.name, [change])
 
-        def alter(broker: Any, reply: Any, now_ms: int) -> None:
-            alter_configs(broker, wanted, lambda error, _: reply(error), now_ms=now_ms)
+        def alter(broker: Any, reply: Any) -> None:
+            alter_configs(broker, wanted, lambda error, _: reply(error))
 
         possible = self.world.history.settings[topic.name]
         changed = []
@@ -85,7 +85,7 @@ class Registrar(Client):
         topic = self.random.choice(self._topics)
         found: list[dict[str, str]] = []
 
-        def look(broker: Any, reply: Any, now_ms: int) -> None:
+        def look(broker: Any, reply: Any) -> None:
             found[:] = [dict(broker.image.topic_configs(topic.name))]
             self.world.counts["metadata snapshot"] += bool(broker.metadata.snapshots)
             reply(ErrorCode.NONE)
@@ -99,7 +99,7 @@ class Registrar(Client):
         partition = TopicPartition(TRIMMED_TOPIC, 0)
         query = OffsetQuery(partition, _LATEST)
 
-        def end(broker: Any, reply: Any, now_ms: int) -> None:
+        def end(broker: Any, reply: Any) -> None:
             reply(broker.list_offsets([query], IsolationLevel.READ_UNCOMMITTED)[partition])
 
         (answer,) = yield [Request("ListOffsets", end)]
@@ -109,7 +109,7 @@ class Registrar(Client):
         offset = self.random.randrange(deleted, answer.offset) + 1
         self.world.history.deletions[TRIMMED_TOPIC, 0] = deleted, max(asked, offset)
 
-        def delete(broker: Any, reply: Any, now_ms: int) -> None:
+        def delete(broker: Any, reply: Any) -> None:
             delete_records(broker, {partition: offset}, lambda answers: reply(answers[partition].error))
 
         error, _ = yield from self.ask("DeleteRecords", delete)

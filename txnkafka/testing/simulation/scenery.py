@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode
 from txnkafka.testing.simulation.history import Topic
-from txnkafka.testing.simulation.node import settle
 from txnkafka.testing.simulation.registrar import TRIMMED_TOPIC
 from txnkafka.wire.records import (
     TransactionMetadata,
@@ -21,7 +21,6 @@ from txnkafka.wire.records import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txnkafka.broker.broker import Broker
     from txnkafka.testing.simulation.node import SimulatedNode
     from txnkafka.testing.simulation.swarm import Swarm
 
@@ -101,13 +100,14 @@ def create_topics(node: SimulatedNode, topics: Sequence[Topic], *, has_groups: b
     assert broker is not None
     results: list[ErrorCode] = []
     wanted = [NewTopic(topic.name, topic.partitions, configs=CONFIGS[topic.name]) for topic in topics]
-    broker.topics.create(
-        wanted, lambda answers: results.extend(answer.error for answer in answers), now_ms=node.now_ms()
+    host = CallerHost(broker, node.now_ms)
+    host.call(
+        broker.topics.create, wanted, lambda answers: results.extend(answer.error for answer in answers)
     )
-    broker.transactions.find("any")
+    host.call(broker.transactions.find, "any")
     if has_groups:
-        broker.groups.find("any")
-    settle(broker, node.now_ms())
+        host.call(broker.groups.find, "any")
+    host.idle()
     assert results == [ErrorCode.NONE] * len(topics), results
     node.files.settled = len(node.files.journal)
 
@@ -118,22 +118,22 @@ def set_epochs(node: SimulatedNode, transactional_ids: Sequence[str], epoch: int
         return
     broker = node.broker
     assert broker is not None
+    host = CallerHost(broker, node.now_ms)
     for transactional_id in transactional_ids:
         metadata = TransactionMetadata(
-            transactional_id, _new_producer_id(broker, node.now_ms()), -1, -1, epoch, -1, 60_000,
+            transactional_id, _new_producer_id(host), -1, -1, epoch, -1, 60_000,
             TransactionState.EMPTY, frozenset(), node.now_ms(), -1, 0,
         )  # fmt: skip
         partition = broker.transactions.coordinator.partition_of(transactional_id)
         record = encode_transaction_key(transactional_id), encode_transaction_value(metadata, 1)
-        broker.transactions.append(partition, [record])
-    settle(broker, node.now_ms())
+        host.call(broker.transactions.append, partition, [record])
+    host.idle()
     node.stop()
     node.start()
 
 
-def _new_producer_id(broker: Broker, now_ms: int) -> int:
+def _new_producer_id(host: CallerHost) -> int:
     found: list[int] = []
-    broker.transactions.init_producer_id(
-        None, 0, -1, -1, lambda answer: found.append(answer.producer_id), now_ms=now_ms
-    )
+    init_producer_id = host.broker.transactions.init_producer_id
+    host.call(init_producer_id, None, 0, -1, -1, lambda answer: found.append(answer.producer_id))
     return found[0]

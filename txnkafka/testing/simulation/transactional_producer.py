@@ -82,12 +82,12 @@ class TransactionalProducer(Producer):
         """Get a producer id and epoch; the next epoch of those given (KIP-360)."""
         timeout_ms = self.world.swarm.transaction_timeout_ms
 
-        def find(broker: Any, reply: Any, now_ms: int) -> None:
+        def find(broker: Any, reply: Any) -> None:
             reply(broker.transactions.find(self.transactional_id))
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             broker.transactions.init_producer_id(
-                self.transactional_id, timeout_ms, producer_id, producer_epoch, reply, now_ms=now_ms
+                self.transactional_id, timeout_ms, producer_id, producer_epoch, reply
             )
 
         answer, _ = yield from self.ask("FindCoordinator", find)
@@ -219,8 +219,8 @@ class TransactionalProducer(Producer):
             return ErrorCode.NONE
         identity = self.transactional_id, self.producer_id, self.producer_epoch
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.transactions.add_partitions(*identity, new, reply, now_ms=now_ms)
+        def perform(broker: Any, reply: Any) -> None:
+            broker.transactions.add_partitions(*identity, new, reply)
 
         invoked_us = self.world.scheduler.now_us
         answer, _ = yield from self.ask("AddPartitionsToTxn", perform)
@@ -229,8 +229,8 @@ class TransactionalProducer(Producer):
     def _add_offsets(self, group_id: str) -> Steps:
         identity = self.transactional_id, self.producer_id, self.producer_epoch
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
-            broker.transactions.add_offsets(*identity, group_id, reply, now_ms=now_ms)
+        def perform(broker: Any, reply: Any) -> None:
+            broker.transactions.add_offsets(*identity, group_id, reply)
 
         invoked_us = self.world.scheduler.now_us
         answer, _ = yield from self.ask("AddOffsetsToTxn", perform)
@@ -257,8 +257,8 @@ class TransactionalProducer(Producer):
             IsolationLevel.READ_COMMITTED,
         )
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> Any:
-            return fetch(broker, request, reply, now_ms)
+        def perform(broker: Any, reply: Any) -> Any:
+            return fetch(broker, request, reply)
 
         (answer,) = yield [Request("Fetch", perform)]
         if answer is not None and answer[0].error == ErrorCode.NONE:
@@ -312,9 +312,9 @@ class TransactionalProducer(Producer):
         identity = self.transactional_id, self.producer_id, self.producer_epoch
         version = 0 if self.is_version_1 else 2
 
-        def perform(broker: Any, reply: Any, now_ms: int) -> None:
+        def perform(broker: Any, reply: Any) -> None:
             broker.transactions.end_txn(
-                *identity, is_commit, reply, now_ms=now_ms, client_transaction_version=version
+                *identity, is_commit, reply, client_transaction_version=version
             )
 
         invoked_us = world.scheduler.now_us

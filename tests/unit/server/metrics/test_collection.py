@@ -14,14 +14,15 @@ from txnkafka.broker.groups import ConsumerHeartbeat, Identity, OffsetToCommit
 from txnkafka.coordinator import group_offsets
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
-from txnkafka.server import context
+from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions
-from txnkafka.server.handlers import handler_of
 from txnkafka.server.metrics import collection, request_counts
 from txnkafka.server.metrics.collection import collected
 from txnkafka.server.metrics.durations import BOUNDS, Durations
 from txnkafka.server.metrics.request_counts import OTHERS, RequestCounts
 from txnkafka.server.metrics.table import METRICS
+from txnkafka.server.peer import Node as Address
+from txnkafka.server.peer import Peer
 from txnkafka.wire.messages import APIS
 from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from txnkafka.wire.records.group_log import OffsetAndMetadata
@@ -34,7 +35,7 @@ def values(node: Node, counts: RequestCounts | None = None, **server: Any) -> di
     fields = {"connections": (), "fetch_sessions": (), **server}
     rows = collected(
         SimpleNamespace(broker=node.broker, **fields),  # type: ignore[arg-type]
-        counts or RequestCounts(handler_of), Durations(), node.now_ms,
+        counts or RequestCounts(), Durations(), node.now_ms,
     )  # fmt: skip
     return {(name, *labels) if labels else name: value for name, labels, value in rows}
 
@@ -117,21 +118,21 @@ def test_logs_and_the_node(node: Node) -> None:
 
 def test_groups(node: Node) -> None:
     name = "kafka_coordinator_group_groupmetadatamanager_numgroups"
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     assert values(node)[name] == 0
     wanted = {TopicPartition("t", 0): OffsetToCommit(1)}
-    node.broker.groups.commit(Identity("g"), wanted, lambda _: None, version=9, now_ms=node.now_ms)
+    node.request(node.broker.groups.commit, Identity("g"), wanted, lambda _: None, version=9)
     node.settle()
     found = values(node)
     assert (found[name], found[f"{name}empty"], found[f"{name}stable"]) == (1, 1, 0)
 
 
 def commit(node: Node, group: str, offsets: dict[tuple[str, int], int]) -> None:
-    node.broker.groups.find(group)
+    node.request(node.broker.groups.find, group)
     node.settle()
     wanted = {TopicPartition(*where): OffsetToCommit(offset) for where, offset in offsets.items()}
-    node.broker.groups.commit(Identity(group), wanted, lambda _: None, version=9, now_ms=node.now_ms)
+    node.request(node.broker.groups.commit, Identity(group), wanted, lambda _: None, version=9)
     node.settle()
 
 
@@ -175,10 +176,10 @@ def test_the_version(node: Node) -> None:
 
 
 def test_groups_of_the_consumer_protocol(node: Node) -> None:
-    node.broker.groups.find("g")
+    node.request(node.broker.groups.find, "g")
     node.settle()
     joining = ConsumerHeartbeat("g", "m", 0, topics=("t",), rebalance_timeout_ms=1000, owned={})
-    node.broker.groups.consumer_heartbeat(joining, lambda _: None, now_ms=node.now_ms)
+    node.request(node.broker.groups.consumer_heartbeat, joining, lambda _: None)
     node.settle()
     found, name = values(node), "kafka_server_group_coordinator_metrics_"
     assert found[f"{name}group_count", "consumer"] == 1
@@ -200,7 +201,7 @@ def test_series_are_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None
     assert [key for key in found if key[0] == "kafka_log_log_size"] == [("kafka_log_log_size", "t", "0")]
     assert found["txnkafka_metrics_left_out", "partitions"] == 1
     monkeypatch.setattr(request_counts, "MOST_TOPICS", 2)
-    counts = RequestCounts(handler_of)
+    counts = RequestCounts()
     names = ("a", "b", "c", "a")
     assert [counts._counted_topic(name, names) for name in names] == ["a", "b", OTHERS, "a"]
     counts.bytes_out.update("ab")
@@ -212,13 +213,14 @@ def test_series_are_bounded(node: Node, monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize("acks", [0, 1])
 def test_what_is_refused_is_not_counted_as_produced(node: Node, acks: int) -> None:
     """Names that there are not have no series of their own: clients may invent as many as they like."""
-    counts = RequestCounts(handler_of)
-    (handle,) = (counts.handler_of(api) for api in APIS.values() if api.name == "Produce")
+    counts = RequestCounts()
+    (api,) = (api for api in APIS.values() if api.name == "Produce")
+    dispatcher = Dispatcher(node.broker, lambda: node.now_ms)
+    dispatcher.counts = counts
     data = (PartitionProduceData(index=0, records=batch_of(b"a", b"b")),)
     for topic in ("t", "missing"):
         request = ProduceRequest(acks=acks, topic_data=(TopicProduceData(name=topic, partition_data=data),))
-        came = context.Context(context.Node("", 0, FetchSessions()), node.now_ms)
-        handle(node.broker, request, 9, came, lambda _: None)
+        dispatcher.call(api, 9, request, Peer(Address("", 0, FetchSessions())), lambda _: None)
         node.settle()
     assert (counts.messages_in, counts.failed_produce) == ({"t": 2}, {OTHERS: 1})
     assert list(counts.bytes_in) == ["t"]

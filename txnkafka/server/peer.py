@@ -1,4 +1,4 @@
-"""What a handler knows of a request beside its message."""
+"""``Peer``: the client of a request, and what a handler may answer beside a message."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from txnkafka.server.fetch_sessions import FetchSessions
     from txnkafka.server.listeners import Endpoint
 
-__all__ = ["Cancel", "CloseConnection", "Context", "Node", "Reply"]
+__all__ = ["Cancel", "CloseConnection", "Node", "Peer", "Reply"]
 
 Cancel = Callable[[], None]
 """Withdraws a request that waits: its connection is gone."""
@@ -43,11 +43,10 @@ class Node(NamedTuple):
     endpoints: Sequence[Endpoint] = ()
 
 
-class Context(NamedTuple):
-    """Of one request: ``now_ms`` is when it came, ``client_id`` is what its header says, ``client_host`` the
-    address that it came from."""
+class Peer(NamedTuple):
+    """The client of a request: ``client_id`` comes from the request's header, ``client_host`` is the address
+    of the connection."""
 
     node: Node
-    now_ms: int
     client_id: str | None = None
     client_host: str = ""

@@ -1,0 +1,107 @@
+"""``CallerHost``: runs a broker in the threads of its callers.
+
+Source: the contract of a host is in ``Broker``. ``server.broker_host`` is the host for an event loop.
+"""
+
+from __future__ import annotations
+
+from threading import Condition
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from txnkafka.errors import KafkaError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.flush import Flush
+    from txnkafka.storage.work import Work
+
+__all__ = ["CallerHost"]
+
+Result = TypeVar("Result")
+
+
+class CallerHost:
+    """``now_ms`` returns the time. Any thread may call; a thread that waits for the disk does not hold the
+    lock, so that the requests of other threads share the next flush.
+
+    A callback of the broker must not call ``until`` or ``idle``.
+    """
+
+    def __init__(self, broker: Broker, now_ms: Callable[[], int]) -> None:
+        self.broker = broker
+        self._now_ms = now_ms
+        self._changed = Condition()  # its lock guards the broker
+        self._under_way = 0  # flushes and pieces of work that threads run at this moment
+
+    def call(self, method: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
+        """Run one request, see ``Broker.call``. Raises what ``method`` raises."""
+        with self._changed:
+            return self.broker.call(method, *arguments, now_ms=self._now_ms(), **named)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Run flushes and work until ``condition()`` is true; it is called under the lock. Raises
+        RuntimeError when nothing is left to run before."""
+        with self._changed:
+            while not condition():
+                if self._step():
+                    continue
+                if not self._under_way:
+                    raise RuntimeError("the broker has nothing to do, and the condition is not true")
+                self._changed.wait()
+
+    def idle(self) -> None:
+        """Run flushes and work, with those of the background, until none is left."""
+        with self._changed:
+            while True:
+                if not self._step():
+                    if not self._under_way:
+                        return
+                    self._changed.wait()
+
+    def _step(self) -> bool:
+        """Run one flush or piece of work; False when none can begin."""
+        flush = self.broker.begin_flush()
+        if flush is not None:
+            self._run_flush(flush)
+            return True
+        work = self.broker.begin_work()
+        if work is not None:
+            self._run_work(work)
+        return work is not None
+
+    def _run_flush(self, flush: Flush) -> None:
+        # after an interruption by a signal it is not known what was synced
+        failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
+        self._release()
+        try:
+            failed = flush.run()
+        finally:
+            self._acquire()
+            self.broker.finish_flush(flush, failed, now_ms=self._now_ms())
+
+    def _run_work(self, work: Work) -> None:
+        """Run a piece of work, and hand its error to the broker. An error that is neither a KafkaError nor an
+        OSError is a bug, and also raised."""
+        error: Exception | None = RuntimeError("the work was interrupted")
+        self._release()
+        try:
+            work.run()
+            error = None
+        except Exception as raised:
+            error = raised
+            if not isinstance(raised, KafkaError | OSError):
+                raise
+        finally:
+            self._acquire()
+            self.broker.finish_work(work, error, now_ms=self._now_ms())
+
+    def _release(self) -> None:
+        self._under_way += 1
+        self._changed.release()
+
+    def _acquire(self) -> None:
+        self._changed.acquire()
+        self._under_way -= 1
+        self._changed.notify_all()

@@ -1,0 +1,54 @@
+"""``Dispatcher``: the one door of a broker for requests, whatever they came by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from txnkafka.server.handlers import handler_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from txnkafka.broker.broker import Broker
+    from txnkafka.server.peer import Cancel, Peer, Reply
+    from txnkafka.wire.messages.apis import Api
+
+__all__ = ["Counts", "Dispatcher"]
+
+
+class Counts(Protocol):
+    """Counts requests and answers."""
+
+    def begin(self, broker: Broker, api: Api, version: int, message: Any, reply: Reply) -> Reply:
+        """Count a request; returns a ``reply`` that counts the answer."""
+
+
+class Dispatcher:
+    """Runs requests of clients on ``broker``. ``now_ms`` returns the time. ``counts`` may be set."""
+
+    def __init__(self, broker: Broker, now_ms: Callable[[], int]) -> None:
+        self.broker = broker
+        self.counts: Counts | None = None
+        self._now_ms = now_ms
+
+    def call(
+        self,
+        api: Api,
+        version: int,
+        message: Any,
+        peer: Peer,
+        reply: Reply,
+        on_error: Callable[[Exception], None] | None = None,
+    ) -> Cancel | None:
+        """Run one request; ``reply`` gets the response, now or later. Returns a function that withdraws the
+        request while it waits, or None.
+
+        Raises what the handler raises. ``on_error`` gets the exception of a call that is made later for this
+        request.
+        """
+        broker = self.broker
+        if self.counts is not None:
+            reply = self.counts.begin(broker, api, version, message, reply)
+        return broker.call(
+            handler_of(api), broker, message, version, peer, reply, now_ms=self._now_ms(), owner=on_error
+        )
