@@ -37,10 +37,10 @@ on both brokers, except for times and ids.
 ABOUT_PROGRAMS = """\
 Each program copies records to a topic of `txnkafka serve`; some also count the records of each key in
 their state, which is stored in the broker. Broker and program are killed with SIGKILL, alone and together,
-each time while records are under way, and started again. *Exactly once* means that at the end a read_committed consumer
-reads each committed input exactly once, every count in its order, and no other record, and that
-`txnkafka verify` finds no fault. The same trial finds repeated records when Kafka Streams runs with
-`at_least_once`. `make long` runs Kafka Streams, Connect and Flink; the
+each time while records are under way, and started again. *Exactly once* means that at the end a
+read_committed consumer reads each committed input exactly once, every count in its order, and no other
+record, and that `txnkafka verify` finds no fault. The same trial finds repeated records when Kafka Streams
+runs with `at_least_once`. `make long` runs Kafka Streams, Connect and Flink; the
 [programs](../tests/programs/table.py) contain their settings.
 """
 PROGRAM_HEAD = ("program", "version", "how", "killed", "records", "result", "repeat with")
