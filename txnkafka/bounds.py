@@ -1,6 +1,6 @@
 """The limits on the memory of a call, in one place, with the reason for each number.
 
-ARCHITECTURE.md, "Memory and time", adds them up. Windows of a file and output that the caller keeps are not
+docs/internals/memory.md adds them up. Windows of a file and output that the caller keeps are not
 included.
 """
 

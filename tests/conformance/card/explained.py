@@ -6,7 +6,7 @@ __all__ = ["DIFFERENT", "DIFFERENT_TOOLS", "MISSING", "SAME"]
 
 EAGER = "its assignors are all eager"
 KIP_848 = "group: rebalance, consumer protocol (KIP-848)"
-CLASSIC = "it speaks the classic protocol only"
+CLASSIC = "it supports only the classic protocol"
 ZOMBIE = "offsets of a zombie in a transaction"
 LIST, DESCRIBE = "transactions: list", "transactions: describe, and producers"
 
@@ -21,7 +21,7 @@ MISSING: dict[str, dict[str, str]] = {
     "aiokafka": {
         "group: rebalance, cooperative": EAGER,
         KIP_848: CLASSIC,
-        ZOMBIE: "its transactions name the group and no member",
+        ZOMBIE: "its transactions send the group without a member",
         "log dirs: describe": "no such call",
         "groups: reset offsets": "no such call",
         "groups: delete offsets": "no such call",
@@ -30,8 +30,8 @@ MISSING: dict[str, dict[str, str]] = {
         DESCRIBE: "no such call",
     },
     "franz-go": {
-        KIP_848: "a trial in it, which is not public",
-        ZOMBIE: "its session takes the member's metadata by itself",
+        KIP_848: "experimental and not in its public API",
+        ZOMBIE: "its session sends the member's metadata itself",
     },
     "sarama": {
         KIP_848: CLASSIC,
@@ -40,11 +40,11 @@ MISSING: dict[str, dict[str, str]] = {
         DESCRIBE: "no such call",
     },
     "kafkajs": {
-        "gzip, snappy, lz4, zstd": "it has gzip; the others are packages of others",
+        "gzip, snappy, lz4, zstd": "gzip only; the other codecs need third-party packages",
         "group: rebalance, cooperative": EAGER,
         KIP_848: CLASSIC,
         "group: static member": "no static members",
-        ZOMBIE: "its transactions name the group and no member",
+        ZOMBIE: "its transactions send the group without a member",
         "log dirs: describe": "no such call",
         "groups: delete offsets": "no such call",
         LIST: "no such call",
@@ -54,7 +54,7 @@ MISSING: dict[str, dict[str, str]] = {
 """By client: the jobs that it has no call for."""
 
 SAME: dict[tuple[str, str], str] = {
-    ("kafka-python", "gzip, snappy, lz4, zstd"): "gzip, lz4, zstd; snappy with another package beside it",
+    ("kafka-python", "gzip, snappy, lz4, zstd"): "gzip, lz4, zstd; snappy needs another package",
 }
 """By client and job: what goes another way than is meant, on Apache Kafka as well."""
 

@@ -24,23 +24,24 @@ GREEN = "✓"
 HEAD = """\
 # Compatibility
 
-What each client does with `txnkafka serve`, made by `make conformance`: every client runs the same jobs
-([the programmes](../tests/conformance/card/jobs.py)) on txnkafka and on Apache Kafka 4.4.0. A cell is
-green when both runs gave what is meant, and the same errors by name where an error is meant. Every other
-cell says why. A run whose cells differ from this page fails; other versions are only printed, and clients
-that could not be run are not compared. `TXNKAFKA_REWRITE=1` writes the page anew.
+Look up here whether your client works with `txnkafka serve`. `make conformance` makes this page: every
+client runs the same jobs ([the programmes](../tests/conformance/card/jobs.py)) on txnkafka and on Apache
+Kafka 4.4.0. A cell is green when both runs gave the expected result, or the expected error by name. Every
+other cell gives the reason. A run whose cells differ from this page fails; other versions are only printed,
+and clients that could not be run are not compared. `TXNKAFKA_REWRITE=1` rewrites the page.
 """
 ABOUT_TOOLS = """\
-Apache Kafka's own command line tools, of version 4.4.0, and kcat: a row is green when they print the
-same on both brokers, times and ids aside.
+Apache Kafka's own command line tools, version 4.4.0, and kcat: a row is green when the tool prints the same
+on both brokers, except for times and ids.
 """
 ABOUT_PROGRAMS = """\
-Each program copies records to a topic of `txnkafka serve`; some count the records of each key in their state,
-which is in the broker too. Broker and program are killed with SIGKILL, alone and together, each time while
-records are under way, and started again. *Exactly once* means that in the end a read_committed consumer has
-found each committed input once and no other, every count in its order, and `txnkafka verify` no fault. The
-same trial finds records that are repeated when Kafka Streams runs with `at_least_once`. `make long` runs
-Kafka Streams, Connect and Flink; the [programs](../tests/programs/table.py) have their settings in them.
+Each program copies records to a topic of `txnkafka serve`; some also count the records of each key in
+their state, which is stored in the broker. Broker and program are killed with SIGKILL, alone and together,
+each time while records are under way, and started again. *Exactly once* means that at the end a
+read_committed consumer reads each committed input exactly once, every count in its order, and no other
+record, and that `txnkafka verify` finds no fault. The same trial finds repeated records when Kafka Streams
+runs with `at_least_once`. `make long` runs Kafka Streams, Connect and Flink; the
+[programs](../tests/programs/table.py) contain their settings.
 """
 PROGRAM_HEAD = ("program", "version", "how", "killed", "records", "result", "repeat with")
 
