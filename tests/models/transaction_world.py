@@ -112,7 +112,6 @@ class Host:
     fault: str = ""
     coordinator: Any = None
     now_ms: int = 0
-    tickets: int = 0
     early: list[Callable[[], None]] = field(default_factory=list)
     refuse: dict[TopicPartition, ErrorCode] = field(default_factory=dict)
     failing: ErrorCode = ErrorCode.NONE
@@ -120,15 +119,18 @@ class Host:
     written: list[Marker] = field(default_factory=list)
 
     def append(
-        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, is_awaited: bool = True
-    ) -> int:
+        self,
+        partition: int,
+        records: Sequence[tuple[bytes, bytes | None]],
+        call: Done,
+        *,
+        is_awaited: bool = True,
+    ) -> None:
         if self.failing != ErrorCode.NONE:
             raise error_of(self.failing)
-        self.tickets += 1
-        ticket, log = self.tickets, self.state_logs[partition]
+        log = self.state_logs[partition]
         log.entries += records
-        self._when_durable(log, lambda error: self._flushed(ticket, error), self._kind(records))
-        return ticket
+        self._when_durable(log, call, self._kind(records))
 
     def max_batch_bytes(self, partition: int) -> int:
         return self.max_bytes
@@ -144,29 +146,23 @@ class Host:
         else:
             log.waiting.append(done)
 
-    def _flushed(self, ticket: int, error: ErrorCode) -> None:
-        self.coordinator.flushed(ticket, error, self.now_ms)
-
-    def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
+    def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition], call: Done) -> bool:
         if self.fault == "data":
-            return None
+            return False
         logs = [self.partitions[each] for each in sorted(partitions) if each in self.partitions]
         dirty = [
             log for log in logs if any(each.producer_id == producer_id for each in log.entries[log.durable :])
         ]
-        if not dirty:
-            return None
-        self.tickets += 1
-        ticket, left = self.tickets, [len(dirty)]
+        left = [len(dirty)]
 
         def one_done(error: ErrorCode) -> None:
             left[0] -= 1
             if not left[0]:
-                self._flushed(ticket, error)
+                call(error)
 
         for log in dirty:
             log.waiting.append(one_done)
-        return ticket
+        return bool(dirty)
 
     def write_marker(self, marker: Marker) -> None:
         self.written.append(marker)

@@ -71,7 +71,6 @@ class Transactions:
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
         self._blocks = ProducerIdBlocks(broker)
-        self._flush_tickets = 0
         self._too_large = TooLarge()
         config = broker.config
         limits = Limits(config.transaction_max_timeout_ms, config.transactional_id_expiration_ms)
@@ -258,44 +257,45 @@ class Transactions:
 
     # CoordinatorHost
 
+    @property
+    def now_ms(self) -> int:
+        """The time of the request or call that runs."""
+        return self._broker.now_ms
+
     def append(
-        self, partition: int, records: Sequence[tuple[bytes, bytes | None]], *, is_awaited: bool = True
-    ) -> int:
+        self,
+        partition: int,
+        records: Sequence[tuple[bytes, bytes | None]],
+        call: Callable[[ErrorCode], None],
+        *,
+        is_awaited: bool = True,
+    ) -> None:
         """Append one batch to a partition of ``__transaction_state``."""
         broker, now_ms = self._broker, self._broker.now_ms
         log = log_of(broker, _state_partition(partition))
         batch = encode_batch([(key, value, now_ms) for key, value in records])
         append_record_batch(broker, log, batch, too_large=self._too_large)
-        self._flush_tickets = ticket = self._flush_tickets + 1
-        broker.durability.when_durable(
-            log,
-            lambda error: self.coordinator.flushed(ticket, error, broker.now_ms),
-            is_awaited=is_awaited,
-        )
-        return ticket
+        broker.durability.when_durable(log, call, is_awaited=is_awaited)
 
     def max_batch_bytes(self, partition: int) -> int:
         """The largest batch that the log of a partition of ``__transaction_state`` takes now."""
         return max_batch_bytes(self._broker, _state_partition(partition))
 
-    def flush_data(self, producer_id: int, partitions: frozenset[TopicPartition]) -> int | None:
-        """The ticket of a flush of the producer's data in these partitions; None when all is durable."""
+    def flush_data(
+        self, producer_id: int, partitions: frozenset[TopicPartition], call: Callable[[ErrorCode], None]
+    ) -> bool:
+        """Flush the producer's data in these partitions; False when all of it is durable."""
         broker, unflushed = self._broker, []
         for partition in sorted(partitions):
             log = broker.logs.get(partition)
             if log is not None and log.producers.last_data_offset(producer_id) >= log.recovery_point:
                 unflushed.append(log)
-        if not unflushed:
-            return None
         for log in unflushed:
             log.check_usable()
-        self._flush_tickets = ticket = self._flush_tickets + 1
-        broker.durability.when_all_durable(
-            unflushed,
-            lambda error: self.coordinator.flushed(ticket, error, broker.now_ms),
-            goes_first=True,  # PREPARE_COMMIT is appended then, and may share a flush with Ongoing
-        )
-        return ticket
+        if unflushed:
+            # first: PREPARE_COMMIT is appended then, and may share a flush with Ongoing
+            broker.durability.when_all_durable(unflushed, call, goes_first=True)
+        return bool(unflushed)
 
     def write_marker(self, marker: Marker) -> None:
         """Append an end marker of the coordinator. Its epoch counts, unless the partition has seen a greater

@@ -66,16 +66,13 @@ class Flight:
 
 
 class InFlight:
-    """Flights by ticket, and in ``by_id``, which is for others to read, by transactional id, in the order of
-    the log."""
+    """``by_id``, which is for others to read, has the flights by id, in the order of the log."""
 
     def __init__(self) -> None:
         self.by_id: dict[str, list[Flight]] = {}
-        self._by_ticket: dict[int, list[Flight]] = {}
 
-    def add(self, ticket: int, flights: list[Flight]) -> None:
-        """Flights of one batch, which has its own ticket."""
-        self._by_ticket[ticket] = flights
+    def add(self, flights: list[Flight]) -> None:
+        """Add the flights of one batch, which was appended."""
         for flight in flights:
             transactional_id = flight.record.transactional_id
             before = self.by_id.get(transactional_id)
@@ -109,10 +106,9 @@ class InFlight:
         request.on_append()
         return True
 
-    def land(self, ticket: int) -> list[Flight]:
-        """The flights of a ticket, which end here; without those that were dropped."""
-        flights = self._by_ticket.pop(ticket, None)
-        return list(filter(self._remove, flights)) if flights else []
+    def land(self, flights: list[Flight]) -> list[Flight]:
+        """Remove the flights of one batch; returns them without those that were dropped before."""
+        return list(filter(self._remove, flights))
 
     def _remove(self, flight: Flight) -> bool:
         transactional_id = flight.record.transactional_id

@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from operator import attrgetter
 
 from txnkafka.coordinator.append_errors import append_error, encoded_with_room
@@ -91,7 +92,6 @@ class TransactionCoordinator:
         self.partition_count = partition_count
         self.in_flight = InFlight()  # for others to read
         self._parked = ParkedRequests(self.config.max_parked)
-        self._await_data: dict[int, list[Request]] = {}  # commits, by the ticket of flush_data
         self._has_data: set[Request] = set()  # commits whose data is durable
         self._incomplete: dict[str, tuple[int, MarkersWritten]] = {}  # COMPLETE_* to be appended again
         self._ticks = ticks or Ticks()  # all deadlines are in ticks, all records in wall time
@@ -221,10 +221,8 @@ class TransactionCoordinator:
     def _waits_for_data(self, request: Request, metadata: TransactionMetadata) -> bool:
         if request in self._has_data:
             return False
-        ticket = self._host.flush_data(metadata.producer_id, metadata.topic_partitions)
-        if ticket is not None:
-            self._await_data.setdefault(ticket, []).append(request)
-        return ticket is not None
+        done = partial(self._data_flushed, request)
+        return self._host.flush_data(metadata.producer_id, metadata.topic_partitions, done)
 
     def _fly(self, flights: list[Flight]) -> None:
         """Append records of one partition as one batch; nobody waits for COMPLETE_* and tombstones."""
@@ -233,7 +231,8 @@ class TransactionCoordinator:
         for flight in flights:
             records.append(encoded_with_room(flight.record, self.version, limit))
             is_awaited = is_awaited or flight.request.reply is not None or bool(flight.result.effects)
-        self.in_flight.add(self._host.append(partition, records, is_awaited=is_awaited), flights)
+        self._host.append(partition, records, partial(self._flown, flights), is_awaited=is_awaited)
+        self.in_flight.add(flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
         """Nothing has changed; what has to be appended in any case is tried again."""
@@ -245,11 +244,10 @@ class TransactionCoordinator:
 
     # What the host did
 
-    def flushed(self, ticket: int, error: ErrorCode, now_ms: int) -> None:
-        """A ticket of ``append`` or ``flush_data`` is durable (NONE), or never will be."""
-        for request in self._await_data.pop(ticket, ()):
-            self._data_flushed(request, error, now_ms)
-        for flight in self.in_flight.land(ticket):
+    def _flown(self, flights: list[Flight], error: ErrorCode) -> None:
+        """The batch of these flights is durable (NONE), or never will be."""
+        now_ms = self._host.now_ms
+        for flight in self.in_flight.land(flights):
             if error == ErrorCode.NONE:
                 self._take_effect(flight, now_ms)
             else:
@@ -267,8 +265,9 @@ class TransactionCoordinator:
             for request in self._parked.take_ends(flight.record.transactional_id):
                 self._not_appended(request, error, now_ms)
 
-    def _data_flushed(self, request: Request, error: ErrorCode, now_ms: int) -> None:
-        """The first parked request of its id is this commit, unless it was refused meanwhile."""
+    def _data_flushed(self, request: Request, error: ErrorCode) -> None:
+        """The first parked request of its id is this commit, unless it was refused before."""
+        now_ms = self._host.now_ms
         if error == ErrorCode.NONE:
             self._has_data.add(request)
         elif self._parked.is_first(request):

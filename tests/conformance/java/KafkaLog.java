@@ -147,8 +147,8 @@ public final class KafkaLog {
         return "\"code\":0,\"dirty\":" + done.getKey() + ",\"uncleanable\":" + range.firstUncleanableOffset();
     }
 
-    /* Does what Kafka did at a close before 4.4, and what txnkafka does (DIVERGENCES.md): the time index gets its
-       last entry, and the reserved space of the log and both indexes is cut off. */
+    /* Does what Kafka did at a close before 4.4, and what txnkafka does (DIVERGENCES.md): the time index gets
+       its last entry, and the reserved space of the log and both indexes is cut off. */
     private static void finishFiles(LogSegment active) throws IOException {
         TimestampOffset largest = active.readMaxTimestampAndOffsetSoFar();
         active.timeIndex().maybeAppend(largest.timestamp(), largest.offset(), true);

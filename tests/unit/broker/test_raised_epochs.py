@@ -101,7 +101,8 @@ def with_lost_records(
         frozenset() if is_idle else partitions, NOW, NOW, version if version >= 2 else 0,
     )  # fmt: skip
     value = encode_transaction_value(metadata, 1)
-    node.broker.transactions.append(partition_for("x", 2), [(encode_transaction_key("x"), value)])
+    record = encode_transaction_key("x"), value
+    node.broker.transactions.append(partition_for("x", 2), [record], lambda _: None)
     node.close()
     lost = state_files(node.files)  # type: ignore[arg-type]
     node = Node(node.files)

@@ -126,7 +126,7 @@ def set_epochs(node: SimulatedNode, transactional_ids: Sequence[str], epoch: int
         )  # fmt: skip
         partition = broker.transactions.coordinator.partition_of(transactional_id)
         record = encode_transaction_key(transactional_id), encode_transaction_value(metadata, 1)
-        host.call(broker.transactions.append, partition, [record])
+        host.call(broker.transactions.append, partition, [record], lambda _: None)
     host.idle()
     node.stop()
     node.start()
