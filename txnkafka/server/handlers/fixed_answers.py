@@ -40,7 +40,7 @@ def _created_token(messages: Any, request: Any, version: int) -> Any:
 def _unaltered_quotas(messages: Any, request: Any, version: int) -> Any:
     refused = {
         "error_code": ErrorCode.INVALID_REQUEST,
-        "error_message": "this broker does not enforce quotas, so they cannot be changed",
+        "error_message": "quotas are not enforced here, and cannot be changed",
     }
     entries = (messages.EntryResult(entity=entry.entity, **refused) for entry in request.entries)
     return messages.AlterClientQuotasResponse(entries=tuple(entries))
