@@ -17,7 +17,7 @@ import pytest
 from tests.client_suites import franz_go, kafka_python, librdkafka
 from tests.client_suites.suite import BUILD, HERE, NotFetchedError, Outcomes, Suite
 from tests.conformance.broker import KafkaBroker
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 
 IS_LONG = bool(os.environ.get("TXNKAFKA_LONG"))
 SUITES = (kafka_python.SUITE, franz_go.SUITE, librdkafka.SUITE)

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.conformance.broker import KafkaBroker
+from tests.server.serving import Serving
 from tests.side_by_side.brokers import CONFIG, Brokers, warm_up
 from tests.side_by_side.sides import TcpSide
-from tests.unit.server.serving import Serving
 
 __all__ = ["SUMMARY", "Both", "both"]
 

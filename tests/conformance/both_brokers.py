@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tests.conformance.broker import KafkaBroker
+from tests.server.serving import Serving
 from tests.unit.broker.node import Node, Producer
-from tests.unit.server.serving import Serving
 from txnkafka.env import LocalDataFiles, SystemClock
 
 __all__ = ["BROKERS", "EXHAUSTED_SOON", "Running", "broker", "prepare"]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from tests.conformance.maven import kafka_jars
-from tests.unit.server.serving import free_ports
+from tests.server.serving import free_ports
 
 __all__ = ["KafkaBroker", "java"]
 

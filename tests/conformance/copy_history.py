@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.unit.server.transaction_history import Outcome, Transaction, problems
+from tests.server.transaction_history import Outcome, Transaction, problems
 
 __all__ = ["Copied", "Copying", "Seen", "journal", "wrong"]
 

@@ -14,9 +14,9 @@ from confluent_kafka import Consumer, KafkaException, TopicPartition
 
 from tests.conformance.copiers import COPIERS, Copier, Work, Writer
 from tests.conformance.copy_history import Copied, Seen, wrong
-from tests.unit.server.killed_server import KilledServer
-from tests.unit.server.kills import findings
-from tests.unit.server.transaction_load import Reader
+from tests.server.killed_server import KilledServer
+from tests.server.kills import findings
+from tests.server.transaction_load import Reader
 from txnkafka import LogDir
 from txnkafka import TopicPartition as Partition
 

@@ -11,9 +11,9 @@ from typing import Any, Final
 import pytest
 
 from tests.conformance.broker import KafkaBroker
+from tests.server.serving import Serving
 from tests.side_by_side.messages import Request
 from tests.side_by_side.sides import Conversation, TcpSide
-from tests.unit.server.serving import Serving
 
 SECONDS = 30
 NAME = "t"

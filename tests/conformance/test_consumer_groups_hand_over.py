@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from tests.conformance.broker import KafkaBroker
+from tests.server.serving import Serving
 from tests.side_by_side.messages import Request
 from tests.side_by_side.sides import Conversation, TcpSide
-from tests.unit.server.serving import Serving
 
 SECONDS = 60
 TOPICS = ("one:1", "three:3", "many:70")

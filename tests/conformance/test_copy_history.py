@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.conformance.copy_history import Copied, Copying, Seen, journal, wrong
-from tests.unit.server.transaction_history import Outcome
+from tests.server.transaction_history import Outcome
 
 JOURNAL = """\
 1000000000 begin 0:a:1.1/x0 0:a:1.1/x1 1:a:1.1/y0

@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
 from tests.conformance.broker import KafkaBroker
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 
 SECONDS = 30
 TOPIC = "t"

@@ -17,7 +17,7 @@ from tests.conformance.broker import KafkaBroker
 from tests.conformance.clients import Clients, Message, send
 from tests.conformance.maven import kafka_4_3_jars
 from tests.conformance.test_turns import INTERNAL, consumed, offset_of, there_and_back, transaction, until
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.handover.hand_over import hand_over
 from txnkafka.handover.report import HandOver, Owner

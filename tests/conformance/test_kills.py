@@ -17,10 +17,10 @@ from pyspark.sql import SparkSession
 from tests.conformance.broker import KafkaBroker
 from tests.conformance.transactional_clients import JavaReader, started
 from tests.conftest import LONG
-from tests.unit.server.client_commands import ConfluentClient
-from tests.unit.server.client_process import kafka_python
-from tests.unit.server.kills import IMPATIENT, PARTITIONS, TOPIC, kill_under_load, records
-from tests.unit.server.transaction_load import Reader, Writing
+from tests.server.client_commands import ConfluentClient
+from tests.server.client_process import kafka_python
+from tests.server.kills import IMPATIENT, PARTITIONS, TOPIC, kill_under_load, records
+from tests.server.transaction_load import Reader, Writing
 
 KILLS = int(os.environ.get("TXNKAFKA_KILLS", "200" if LONG else "60"))
 SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))

@@ -18,8 +18,8 @@ from tests.conformance.broker import KafkaBroker
 from tests.conformance.forwarder import Forwarder
 from tests.conformance.transactional_clients import CLIENTS, see, started
 from tests.conformance.transactional_clients import values as read
-from tests.unit.server.client_commands import Transactional
-from tests.unit.server.serving import Serving, free_ports
+from tests.server.client_commands import Transactional
+from tests.server.serving import Serving, free_ports
 
 SECONDS = 60
 

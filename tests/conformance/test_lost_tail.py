@@ -20,8 +20,8 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conformance.both_brokers import BROKERS
 from tests.conformance.broker import KafkaBroker
 from tests.conformance.transactional_clients import LEFT_OUT, started
-from tests.unit.server.client_commands import Client, ClientError
-from tests.unit.server.serving import Serving
+from tests.server.client_commands import Client, ClientError
+from tests.server.serving import Serving
 from txnkafka._core.scan import scan
 
 SECONDS = 30.0

@@ -22,7 +22,7 @@ from confluent_kafka import Producer
 
 from tests.conformance.maven import spark_kafka_jars
 from tests.pages import ROOT
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 from txnkafka import LogDir
 
 DRIVER = Path(__file__).with_name("pipeline_driver.py")

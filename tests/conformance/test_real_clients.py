@@ -15,7 +15,7 @@ from kafka import KafkaAdminClient
 
 from tests.conformance.both_brokers import BROKERS, EXHAUSTED_SOON, Running, broker
 from tests.conformance.transactional_clients import CLIENTS, see, started, values
-from tests.unit.server.client_commands import Client, ClientError, Transactional
+from tests.server.client_commands import Client, ClientError, Transactional
 from txnkafka.cli.main import cli
 
 SECONDS = 30

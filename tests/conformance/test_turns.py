@@ -22,7 +22,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka import TopicPartition as Where
 
 from tests.conformance.broker import KafkaBroker
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 from txnkafka import LogDir, TopicPartition
 from txnkafka._core.encode import encode_batch
 from txnkafka.config import LogConfig

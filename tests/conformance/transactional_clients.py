@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tests.conformance.maven import BUILD, kafka_3_9_clients, kafka_jars
-from tests.unit.server.client_commands import Client, ConfluentClient
-from tests.unit.server.client_process import ClientProcess
+from tests.server.client_commands import Client, ConfluentClient
+from tests.server.client_process import ClientProcess
 
 __all__ = [
     "CLIENTS", "LEFT_OUT", "JavaMember", "JavaReader", "copy", "java_program", "see", "started", "values",

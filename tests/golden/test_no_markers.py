@@ -17,7 +17,7 @@ from confluent_kafka import Consumer
 from confluent_kafka import TopicPartition as Where
 
 from tests.golden.cases import case
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 from txnkafka import LogDir, TopicPartition
 from txnkafka.env import LocalDataFiles
 from txnkafka.handover.hand_over import check, hand_over

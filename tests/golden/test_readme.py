@@ -1,6 +1,6 @@
 """README.md: every example runs as it stands there, beside ``demo``, and prints what the page shows. With
 TXNKAFKA_REWRITE=1 the page gets what they print. Those on Spark are in tests/spark/test_docs.py, those with
-Kafka's clients in tests/unit/server/test_docs.py."""
+Kafka's clients in tests/server/test_docs.py."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from tests.conformance.transactional_clients import java_program
 from tests.programs import connect_worker
 from tests.programs.program import Input, Place, Program
 from tests.programs.python_program import prepared, python_of
-from tests.unit.server.serving import free_ports
+from tests.server.serving import free_ports
 
 __all__ = ["AT_LEAST_ONCE", "PROGRAMS"]
 

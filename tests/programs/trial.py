@@ -13,9 +13,9 @@ from tests.programs.copied import distinct, wrong
 from tests.programs.feeder import Feeder, lines, records, transactions
 from tests.programs.program import Place, Program
 from tests.programs.supervised import Supervised
-from tests.unit.server.killed_server import KilledServer
-from tests.unit.server.kills import findings
-from tests.unit.server.transaction_load import Reader
+from tests.server.killed_server import KilledServer
+from tests.server.kills import findings
+from tests.server.transaction_load import Reader
 from txnkafka import LogDir
 
 __all__ = ["KILLED", "RECORDS", "Trial", "differences", "run"]

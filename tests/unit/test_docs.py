@@ -30,6 +30,7 @@ def test_the_examples_of_reading_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not any("base_offset=" in example.source for example in found), "such a batch cannot be appended"
 
 
+@pytest.mark.process
 def test_the_examples_of_writing_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

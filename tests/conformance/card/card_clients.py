@@ -16,8 +16,8 @@ import confluent_kafka
 from tests.conformance.card.confluent_client import ConfluentCardClient
 from tests.conformance.transactional_clients import LEFT_OUT as WITHOUT_GO
 from tests.conformance.transactional_clients import PROCESSES, PROGRAMS
-from tests.unit.server.client_commands import Client
-from tests.unit.server.client_process import ClientProcess
+from tests.server.client_commands import Client
+from tests.server.client_process import ClientProcess
 
 __all__ = ["COLUMNS", "COMMANDS", "LEFT_OUT", "command_of", "started", "version_of"]
 

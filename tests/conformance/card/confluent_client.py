@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.conformance.card.answering import PATIENCE, NoSuchCommandError
-from tests.unit.server.client_commands import ClientError, ConfluentClient
+from tests.server.client_commands import ClientError, ConfluentClient
 
 __all__ = ["ConfluentCardClient"]
 

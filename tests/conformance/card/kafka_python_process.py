@@ -13,7 +13,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.consumer import OffsetSpec
 
 from tests.conformance.card.answering import PATIENCE, NoSuchCommandError, answer_commands
-from tests.unit.server.kafka_python_process import KafkaPythonClient
+from tests.server.kafka_python_process import KafkaPythonClient
 
 Options = Mapping[str, str]
 Steps = dict[str, Callable[[], Any]]

@@ -15,7 +15,7 @@ from tests.conformance.both_brokers import BROKERS, Running, broker
 from tests.conformance.card.card_clients import COMMANDS, command_of, started
 from tests.conformance.card.jobs import JOBS, Job
 from tests.conformance.card.session import Session
-from tests.unit.server.client_commands import Client, ClientError
+from tests.server.client_commands import Client, ClientError
 
 __all__ = ["CONFIGS", "Found", "jobs_on_both"]
 

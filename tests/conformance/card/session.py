@@ -22,7 +22,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from tests.unit.server.client_commands import Client, ClientError
+from tests.server.client_commands import Client, ClientError
 
 __all__ = ["Session"]
 

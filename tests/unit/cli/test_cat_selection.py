@@ -112,6 +112,7 @@ def printed(*arguments: object) -> bytes:
     return subprocess.run(command, check=True, capture_output=True).stdout
 
 
+@pytest.mark.process
 def test_a_template_has_the_letters_of_kcat(log_dir: Path) -> None:
     template = r"%t/%p@%o %T [%k:%K] [%s:%S] %h 100%%\t\x41\\\n"
     lines = printed("cat", log_dir, *ORDERS, "--format", template, "--end-offset", 3).split(b"\n")
@@ -125,6 +126,7 @@ def test_a_template_has_the_letters_of_kcat(log_dir: Path) -> None:
     assert printed("cat", log_dir, *ORDERS, "--format", "%R", "-n", 2) == b"\0\0\0\x05\xff\xff\xff\xff"
 
 
+@pytest.mark.process
 def test_bytes_in_a_template(run: Run, log_dir: Path) -> None:
     binary = ("cat", log_dir, "--topic", "orders", "--partition", "1", "--format", "%s")
     assert printed(*binary) == b"\x00\xff"

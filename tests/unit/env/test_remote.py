@@ -285,6 +285,7 @@ def test_an_unpickled_file_system_connects_again(log_dir: LogDir) -> None:
     assert source.file_system.list(source.path) == log_dir.file_system.list(source.path)
 
 
+@pytest.mark.process
 def test_it_connects_again_after_a_fork(log_dir: LogDir) -> None:
     expected = offsets(log_dir)
     with warnings.catch_warnings():

@@ -183,7 +183,12 @@ SEAMS: dict[str, list[tuple[Any, str, Callable[..., Any]]]] = {
 
 @pytest.mark.parametrize("share", [0, 0.5, 0.9])
 @pytest.mark.parametrize(
-    ("kind", "seam"), [(kind, seam) for kind, seams in SEAMS.items() for seam in seams], ids=str
+    ("kind", "seam"),
+    [
+        pytest.param(kind, seam, id=f"{kind}-{seam[1]}-{number}")
+        for kind, seams in SEAMS.items()
+        for number, seam in enumerate(seams)
+    ],
 )
 def test_inside_of_a_chunk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, seam: tuple[Any, str, Any], share: float

@@ -55,6 +55,7 @@ def test_one_owner_in_a_process() -> None:
     opened(files).close()
 
 
+@pytest.mark.process
 def test_one_owner_among_processes(tmp_path: Path) -> None:
     path = str(tmp_path / "data")
     directory = opened(LocalDataFiles(), path)

@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from tests.unit.server.serving import EVENT_LOOPS, serve_command
+from tests.server.serving import EVENT_LOOPS, serve_command
 
 __all__ = ["KilledServer"]
 

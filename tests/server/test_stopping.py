@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.unit.server.serving import EVENT_LOOPS, EventLoop, serve_command
+from tests.server.serving import EVENT_LOOPS, EventLoop, serve_command
 
 WITH_A_SLOW_CLOSE = """
 import sys

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.unit.server.client_commands import ClientError
+from tests.server.client_commands import ClientError
 
 __all__ = ["ClientProcess", "kafka_python"]
 
@@ -45,4 +45,4 @@ class ClientProcess:
 
 def kafka_python(log: Path) -> ClientProcess:
     """kafka-python."""
-    return ClientProcess([sys.executable, "-m", "tests.unit.server.kafka_python_process"], log)
+    return ClientProcess([sys.executable, "-m", "tests.server.kafka_python_process"], log)

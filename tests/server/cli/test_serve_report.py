@@ -11,7 +11,7 @@ import pytest
 from confluent_kafka import Producer
 
 import txnkafka
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 from txnkafka.cli.serve_report import is_loopback, warn_of_exposure
 from txnkafka.server.listeners import Endpoint
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.unit.server.in_process import Client, serve, use_event_loop
-from tests.unit.server.serving import EVENT_LOOPS
+from tests.server.in_process import Client, serve, use_event_loop
+from tests.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.listeners import listeners_at

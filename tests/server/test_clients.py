@@ -19,7 +19,7 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from tests.unit.server.serving import EVENT_LOOPS, Serving
+from tests.server.serving import EVENT_LOOPS, Serving
 from txnkafka.wire.messages import APIS, RequestHeader, write_request
 from txnkafka.wire.messages.fetch import FetchPartition, FetchRequest, FetchTopic
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.pages import ROOT, Example, examples
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 from txnkafka import LogDir
 
 ADDRESS = "127.0.0.1:9092"  # of the pages

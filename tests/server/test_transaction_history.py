@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.server.transaction_history import Outcome, Transaction, problems
+from tests.server.transaction_history import Outcome, Transaction, problems
 
 HISTORY = {
     "a": [

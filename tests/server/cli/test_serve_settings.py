@@ -9,8 +9,8 @@ import click
 import pytest
 from confluent_kafka.admin import AdminClient
 
+from tests.server.serving import Serving
 from tests.unit.cli.conftest import Run
-from tests.unit.server.serving import Serving
 from txnkafka.cli.serve_settings import serve_settings
 
 DISTRIBUTED = r"""

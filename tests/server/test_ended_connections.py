@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from tests.server.in_process import BY_NAME, WAIT, serve, use_event_loop
+from tests.server.serving import EVENT_LOOPS
 from tests.unit.broker.node import batch_of
-from tests.unit.server.in_process import BY_NAME, WAIT, serve, use_event_loop
-from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.connection import Connection

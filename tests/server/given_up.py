@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from tests.unit.server.answer_eater import AnswerEater
+from tests.server.answer_eater import AnswerEater
 
 __all__ = ["BEFORE", "Told", "write_after_giving_up"]
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.models.builder import Batch, PlainRecord
+from tests.server.decoding.registry_server import serving
 from tests.unit.cli.conftest import FIRST_SEGMENT, Run
-from tests.unit.decoding.registry_server import serving
 from tests.unit.decoding.schemas import ORDER_AVRO, avro, framed
 from txnkafka import LogDir
 from txnkafka.decoding import AvroDecoder, JsonDecoder

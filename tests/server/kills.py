@@ -11,9 +11,9 @@ from typing import Protocol
 
 from click.testing import CliRunner
 
-from tests.unit.server.killed_server import KilledServer
-from tests.unit.server.transaction_history import problems
-from tests.unit.server.transaction_load import Reader, Writer, Writing
+from tests.server.killed_server import KilledServer
+from tests.server.transaction_history import problems
+from tests.server.transaction_load import Reader, Writer, Writing
 from txnkafka import LogDir
 from txnkafka.cli.main import cli
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import LONG
-from tests.unit.server.client_commands import ConfluentClient
-from tests.unit.server.client_process import kafka_python
-from tests.unit.server.kills import IMPATIENT, kill_under_load
-from tests.unit.server.transaction_load import Writing
+from tests.server.client_commands import ConfluentClient
+from tests.server.client_process import kafka_python
+from tests.server.kills import IMPATIENT, kill_under_load
+from tests.server.transaction_load import Writing
 
 KILLS = int(os.environ.get("TXNKAFKA_KILLS", "200" if LONG else "8"))
 SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))

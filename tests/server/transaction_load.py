@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, TopicPartition
 
-from tests.unit.server.client_commands import Client, ClientError, Transactional
-from tests.unit.server.transaction_history import Outcome, Transaction
+from tests.server.client_commands import Client, ClientError, Transactional
+from tests.server.transaction_history import Outcome, Transaction
 
 __all__ = ["Reader", "Writer", "Writing"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.decoding.registry_server import Registry, serving
+from tests.server.decoding.registry_server import Registry, serving
 from tests.unit.decoding.schemas import framed
 from txnkafka.decoding import AvroDecoder, RegistryDecoder
 from txnkafka.errors import DecodeError, KafkaError

@@ -22,7 +22,7 @@ from confluent_kafka import TopicPartition as Offset
 from prometheus_client.parser import text_string_to_metric_families
 
 import txnkafka
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 from txnkafka.broker.broker import open_broker
 from txnkafka.env import SystemClock
 from txnkafka.server.metrics import exposition
@@ -33,7 +33,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 
 SECONDS = 20
 NAMES = {metric.name for metric in METRICS}
-DOCS = Path(__file__).parents[4] / "docs" / "metrics.md"
+DOCS = Path(__file__).parents[3] / "docs" / "metrics.md"
 Values = dict[tuple[str, ...], float]
 
 

@@ -16,7 +16,7 @@ import pytest
 from confluent_kafka import Consumer, ConsumerGroupState, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
-from tests.unit.server.serving import Serving
+from tests.server.serving import Serving
 
 WAIT = 20.0
 QUIET: dict[str, Any] = {"log_level": 0}

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.server.in_process import BY_NAME, WAIT, Client, serve, use_event_loop
+from tests.server.serving import EVENT_LOOPS
 from tests.unit.broker.node import batch_of
-from tests.unit.server.in_process import BY_NAME, WAIT, Client, serve, use_event_loop
-from tests.unit.server.serving import EVENT_LOOPS
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.requests import ProduceRequest
 from txnkafka.broker.topics import Topics

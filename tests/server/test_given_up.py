@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.unit.server.answer_eater import AnswerEater
-from tests.unit.server.given_up import BEFORE, write_after_giving_up
-from tests.unit.server.serving import Serving
+from tests.server.answer_eater import AnswerEater
+from tests.server.given_up import BEFORE, write_after_giving_up
+from tests.server.serving import Serving
 
 
 def test_a_sequence_that_was_given_up_is_refused(tmp_path: Path) -> None:

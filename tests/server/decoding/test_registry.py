@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.unit.decoding.registry_server import Registry, serving
+from tests.server.decoding.registry_server import Registry, serving
 from tests.unit.decoding.schemas import avro, framed, order_file, order_message, serialized
 from txnkafka.decoding import RegistryDecoder
 from txnkafka.errors import DecodeError, KafkaError
