@@ -80,7 +80,7 @@ def test_a_log_directory_one_level_below_is_named(run: Run, tmp_path: Path) -> N
 def test_a_broker_is_not_asked(run: Run, address: str) -> None:
     answer = run("cat", address)
     assert (answer.status, answer.stdout) == (2, "")
-    assert f"{address} is the address of a broker: files are read here" in answer.stderr
+    assert f"{address} is the address of a broker, but this reads files: use kcat" in answer.stderr
     assert "use kcat or kafka-console-consumer.sh" in answer.stderr
 
 
@@ -112,7 +112,7 @@ def test_a_bug_report_is_requested(run: Run, log_dir: Path, monkeypatch: pytest.
     assert answer.status == 2
     assert answer.stderr == (
         "txnkafka: error: this is a bug in txnkafka (ZeroDivisionError: integer division or modulo by zero); "
-        "run the command again with TXNKAFKA_TRACEBACK=1 and report what it prints\n"
+        "run the command again with TXNKAFKA_TRACEBACK=1 and report its output\n"
     )
     monkeypatch.setenv("TXNKAFKA_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):
