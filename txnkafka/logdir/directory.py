@@ -68,8 +68,7 @@ class TopicView(NamedTuple):
 
 
 class LogDir(PartitionTables):
-    """Read-only view of one or more log directories. As a table, it contains the records of all topics except
-    Kafka's own.
+    """Read-only view of one or more log directories. As a table: the records of all topics but Kafka's own.
 
     ``io``: ``auto`` maps files unless a broker has locked the directory, ``mmap`` and ``pread`` force the
     method. Files are opened on demand, and nothing is ever written. A path may be an address such as

@@ -341,8 +341,7 @@ class DataDirectory:
 
     @property
     def is_closed(self) -> bool:
-        """True after the lock was released: every method that changes the directory raises
-        KafkaStorageError."""
+        """True after the lock was released: changing methods raise KafkaStorageError."""
         return self._owner.is_over
 
     def __enter__(self) -> Self:

@@ -80,8 +80,7 @@ class LogSegment(SegmentWriter):
 
     @property
     def is_named(self) -> bool:
-        """True if the files have their final names, so that recovery treats the segment as part of the
-        log."""
+        """True if the files have their final names: recovery keeps only such segments."""
         return not self.files.suffix
 
     def path(self, kind: FileKind) -> str:
