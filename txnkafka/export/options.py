@@ -121,6 +121,6 @@ def _said(value: object) -> str:
 def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(f"{what}: there is no {name}: {nearest(name, known)}")
+            raise ValueError(f"{what}: unknown name {name}: {nearest(name, known)}")
     if len(set(given)) != len(given):
         raise ValueError(f"{what} names {', '.join(given)}: each may be there once")

@@ -204,7 +204,7 @@ def _files_of(units: Iterable[ReadUnit], file_bytes: int) -> Iterator[list[ReadU
 def _continued(
     view: PartitionView, request: ReadRequest, exported: ExportedEnd, findings: list[Finding]
 ) -> ReadRequest:
-    """Return the request for the records not exported yet. It needs no start time any more."""
+    """Return the request for the records not exported yet, without a start time."""
     if another := _another_log(view, exported):
         raise KafkaError(f"{view.topic_partition} was exported {another}; export it to another directory")
     start = view.log_start_offset

@@ -35,7 +35,7 @@ class UnitTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StagedUnit:
-    """The result of a unit. ``end_offset`` is the begin of the next unit, or the offset where a damaged
+    """The result of a unit. ``end_offset`` is the start of the next unit, or the offset where a damaged
     batch, named in ``stopped_by``, stopped this one; ``left_out`` names skipped damaged batches."""
 
     number: int

@@ -100,7 +100,7 @@ def _newest_file_ms(files: FileSystem, path: str, endings: tuple[str, ...]) -> i
     try:
         entries = files.list(path)
     except OSError:
-        return UNKNOWN  # the parent may be unlistable; reading the partitions reports their errors
+        return UNKNOWN  # the parent may forbid listing; reading the partitions reports their errors
     return max((entry.modified_ms for entry in entries if entry.name.endswith(endings)), default=UNKNOWN)
 
 

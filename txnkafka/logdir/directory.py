@@ -320,7 +320,7 @@ class LogDir(PartitionTables):
                 f"several segments of {source.path} were given; give one of them, or the directory"
             )
         raise LogDirError(
-            f"{source.topic_partition} lies in two places, {other.path} and {source.path}; "
+            f"{source.topic_partition} is in two places, {other.path} and {source.path}; "
             "Kafka refuses to start on that too: read them one at a time"
         )
 
@@ -330,7 +330,7 @@ def _nothing_of_kafka(named: list[str]) -> str:
     if not named:
         return "it contains neither partition directories (topic-0) nor segments (*.log)"
     names = ", ".join([*named[:MOST_NAMED], *(["…"] if len(named) > MOST_NAMED else [])])
-    return f"it has no {META_PROPERTIES}, and what is named like a partition ({names}) has no file of Kafka's"
+    return f"it has no {META_PROPERTIES}, and what looks like a partition ({names}) has no file of Kafka's"
 
 
 class _Directory:

@@ -45,14 +45,14 @@ class JudgedTransaction(NamedTuple):
 
     @property
     def since_ms(self) -> int | None:
-        """The begin of the transaction by its first record, else by the coordinator."""
+        """The start of the transaction by its first record, else by the coordinator."""
         if self.transaction.first_timestamp >= 0:
             return self.transaction.first_timestamp
         begin = -1 if self.coordinator is None else self.coordinator.start_timestamp
         return begin if begin >= 0 else None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; what is not known is None."""
+        """Return the fields as JSON values; unknown fields are None."""
         transaction, owner = self.transaction, self.coordinator
         return {
             "producer_id": transaction.producer_id,
@@ -116,7 +116,7 @@ class LsoReport:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; what is not known is None."""
+        """Return the fields as JSON values; unknown fields are None."""
         return {
             "topic": self.topic,
             "partition": self.partition,

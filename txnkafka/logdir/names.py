@@ -47,7 +47,7 @@ def what_there_is(kind: str, names: Sequence[str], wanted: str) -> str:
     if near:
         return f"did you mean {' or '.join(lower[name] for name in near)}?"
     if not names:
-        return f"there are no {kind}"
+        return f"no {kind} exist"
     command = f"'txnkafka {LISTS.get(kind, 'ls')}'"
     more = f" and {len(names) - LISTED:,} more, which {command} lists" if len(names) > LISTED else ""
     return f"{kind} here: {', '.join(names[:LISTED])}{more}"

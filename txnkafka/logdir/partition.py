@@ -1,4 +1,4 @@
-"""The read-only view of one partition: the begin and end of its log, its transactions, and its records.
+"""The read-only view of one partition: its log's start and end, its transactions, and its records.
 
 All results follow from the ``.log`` files. A producer snapshot only saves the pass from the log's beginning
 for the last stable offset, and a ``.txnindex`` is compared with the markers in the log; if they are missing

@@ -3,7 +3,7 @@
 Planning a partition scans all its batch headers. A ``PlanCheckpoint`` keeps the results: the next plan scans
 only later headers, and the headers of transactions that were open. It has two places in the log: the end of
 the units, from which transactions are followed again, and the log end, from which the last stable offset is
-computed. So with a transaction that stays open for days, a plan need not scan all headers after its begin
+computed. So with a transaction that stays open for days, a plan need not scan all headers after its start
 again.
 """
 

@@ -133,7 +133,7 @@ def request_of(**selection: Unpack[Selection]) -> ReadRequest:
     names = [field.name for field in fields(ReadRequest)]
     for name in selection:
         if name not in names:
-            raise TypeError(f"there is no keyword {name}: {nearest(name, names)}")
+            raise TypeError(f"unknown keyword {name}: {nearest(name, names)}")
     return ReadRequest(**selection)  # type: ignore[arg-type]  # __post_init__ converts words
 
 

@@ -210,7 +210,7 @@ def _with_end_times(
 
 
 def _damage(headers: SegmentHeaders) -> Iterator[Finding]:
-    remedy = "it is not counted; 'txnkafka verify' says more"
+    remedy = "it is not counted; 'txnkafka verify' shows details"
     path, index = headers.segment.path, headers.index
     for i in headers.misplaced:
         reason = "the batch's offsets do not fit between those of its neighbours"

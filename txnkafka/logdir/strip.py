@@ -56,7 +56,7 @@ class Cell(NamedTuple):
         return min(self.offsets, key=_RANK.__getitem__)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as JSON values."""
         return {
             "first_offset": self.first_offset,
             "last_offset": self.last_offset,
@@ -79,7 +79,7 @@ class Strip(NamedTuple):
     cells: list[Cell]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as JSON values."""
         return {
             "start_offset": self.start_offset,
             "end_offset": self.end_offset,

@@ -32,7 +32,7 @@ class Undecided(NamedTuple):
 
 
 class SeenHeaders(NamedTuple):
-    """The point at the end of a pass, and its begin: the offset of the snapshot, its producers with open
+    """The point at the end of a pass, and its start: the offset of the snapshot, its producers with open
     transactions, and their last markers after it."""
 
     point: HeaderPoint

@@ -47,13 +47,13 @@ class OffsetPositions:
 
     def clear(self) -> None:
         """Forget all positions: the log was truncated, or its segments were rewritten."""
-        self._flush_end: LogOffsetMetadata | None = None  # log end at the begin of the last flush
+        self._flush_end: LogOffsetMetadata | None = None  # log end at the start of the last flush
         self._reached: LogOffsetMetadata | None = None  # position of the high watermark after its last move
         self.waited_at: LogOffsetMetadata | None = None  # the previous high watermark: consumers wait there
         self._high_watermark: LogOffsetMetadata | None = None
         self._unstable: LogOffsetMetadata | None = None  # cached for the last request
         self._log_start: tuple[int, LogOffsetMetadata] | None = None  # cached for a log start
-        # begins of transactions that are open, or ended above the high watermark, by first offset
+        # starts of transactions that are open, or ended above the high watermark, by first offset
         self._begun: dict[int, LogOffsetMetadata] = {}
         self._ended: deque[tuple[int, int]] = deque()  # last and first offsets of ended transactions
 

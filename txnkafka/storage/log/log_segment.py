@@ -70,7 +70,7 @@ class LogSegment(SegmentWriter):
         self.offset_index, self.time_index = OffsetIndex.owned(base_offset), TimeIndex.owned(base_offset)
         self.txn_index = TxnIndexFile(base_offset)  # None until loaded by storage.log.transactions
         self.listed_txns: TxnIndexFile | None = None  # or: the file, without comparing it with the log
-        self.oldest_at_base: int | None = None  # begin of the oldest transaction open at the base, once known
+        self.oldest_at_base: int | None = None  # start of the oldest transaction open at the base, once known
         self.has_unsynced_bytes = False
         self.unsynced_files: list[DataFile] = []  # the indexes among the files to sync
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")

@@ -1,4 +1,4 @@
-"""Reads the begin of an open transaction from the headers of its log."""
+"""Reads the start of an open transaction from the headers of its log."""
 
 from __future__ import annotations
 

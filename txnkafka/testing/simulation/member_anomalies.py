@@ -37,7 +37,7 @@ class _Tenure:
 
 
 def _tenures(history: History) -> dict[_Key, list[_Tenure]]:
-    """Return the tenures of each partition in a group, in the order of their begins."""
+    """Return the tenures of each partition in a group, in the order of their starts."""
     found: dict[_Key, list[_Tenure]] = defaultdict(list)
     held: dict[tuple[str, str], dict[Partition, _Tenure]] = defaultdict(dict)  # by (group, process)
     for each in sorted(history.ownerships, key=lambda each: each.at_us):
