@@ -118,7 +118,7 @@ def _rows_of(name: str, kind: str, path: str) -> Rows:
         return WHOLE_FILES[name]
     if kind not in INDEXES:
         raise LogDirError(
-            f"{path} is no file of Kafka's that this command knows by its name; it knows {KNOWN}"
+            f"{path} is not a file of Kafka's that dump recognizes by its name; it reads {KNOWN}"
         )
     if not SEGMENT_FILE.fullmatch(name):
         raise LogDirError(f"{path}: the name of an index must be a base offset with 20 digits and .{kind}")

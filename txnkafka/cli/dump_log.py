@@ -1,7 +1,7 @@
 """Turns batches and records of ``.log`` and ``.checkpoint`` files into rows, including damaged ones.
 
 A row is a dictionary with a ``type`` and Kafka's field names in snake_case. A batch with a wrong CRC is shown
-with ``is_valid`` false and followed by a finding. Bytes that are no batch end the file.
+with ``is_valid`` false and followed by a finding. Bytes that are not a batch end the file.
 """
 
 from __future__ import annotations

@@ -46,7 +46,7 @@ def handover(messages: Messages, /, *, directory: str, to: str, is_check: bool, 
     failure.
     """
     with Progress(messages) as progress:
-        progress.phase("checking the logs and the files beside them")
+        progress.phase("checking the logs and their derived files")
         report = _report(directory, to, is_check=is_check)
     if output_format == "json":
         write_json(report.as_dict())

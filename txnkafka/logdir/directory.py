@@ -230,7 +230,7 @@ class LogDir(PartitionTables):
                 self._note("foreign-directory", "warning", full, text, "move it away: it is not read")
         if not directory.is_log_directory and not self._any_holds_log(path, named):
             why = self._log_directory_below(path, entries) or _nothing_of_kafka(list(named))
-            raise LogDirError(f"{path} is no Kafka log directory: {why}")
+            raise LogDirError(f"{path} is not a Kafka log directory: {why}")
 
     def _log_directory_below(self, path: str, entries: Iterable[DirectoryEntry]) -> str:
         """Return a hint with the first directories in ``path`` that look like log directories; empty if none
@@ -297,7 +297,7 @@ class LogDir(PartitionTables):
         parent, name = self.file_system.split(path)
         parsed = parse_segment_file(name)
         if parsed is None or parsed.kind != "log" or parsed.suffix:
-            raise LogDirError(f"{path} is no segment: its name must be a base offset with 20 digits and .log")
+            raise LogDirError(f"{path} is not a segment: its name must be a base offset (20 digits) and .log")
         self._add_single(parent, parsed.base_offset)
 
     def _add_single(self, path: str, only_base_offset: int | None = None) -> None:

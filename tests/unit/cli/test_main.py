@@ -59,7 +59,7 @@ def test_without_a_path_the_current_directory_is_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     why = "it contains neither partition directories (topic-0) nor segments (*.log)"
-    error = f"txnkafka: error: {tmp_path} is no Kafka log directory: {why}\n"
+    error = f"txnkafka: error: {tmp_path} is not a Kafka log directory: {why}\n"
     assert run("ls") == (2, "", error)
     write_log(tmp_path, "a-0", {0: [batch(0)]})
     assert [line.split()[0] for line in run("ls").lines] == ["topic", "a"]
@@ -68,7 +68,7 @@ def test_without_a_path_the_current_directory_is_read(
 def test_a_log_directory_one_level_below_is_named(run: Run, tmp_path: Path) -> None:
     write_log(tmp_path / "logs", "a-0", {0: [batch(0)]})
     (tmp_path / "config").mkdir()
-    error = f"txnkafka: error: {tmp_path} is no Kafka log directory: 'logs' below it looks like one\n"
+    error = f"txnkafka: error: {tmp_path} is not a Kafka log directory: 'logs' below it looks like one\n"
     assert run("lso", tmp_path) == (2, "", error)
     write_log(tmp_path / "more", "a-1", {0: [batch(0)]})
     assert "'logs', 'more' below it look like some" in run("lso", tmp_path).stderr
@@ -101,7 +101,7 @@ def test_a_directory_that_is_no_log_directory(run: Run, tmp_path: Path) -> None:
     answer = run("cat", tmp_path)
     assert answer.status == 2
     assert answer.stderr == (
-        f"txnkafka: error: {tmp_path} is no Kafka log directory: "
+        f"txnkafka: error: {tmp_path} is not a Kafka log directory: "
         "it contains neither partition directories (topic-0) nor segments (*.log)\n"
     )
 

@@ -67,7 +67,7 @@ def named_partitions(entries: Iterable[DirectoryEntry]) -> Iterator[NamedPartiti
         parsed = parse_partition_directory(entry.name)
         if parsed is None or not entry.may_be_directory:
             if entry.is_directory:
-                LOG.warning("%r is no partition; Kafka would not start with it", entry.name)
+                LOG.warning("%r is not a partition; Kafka would not start with it", entry.name)
             continue
         canonical = str(parsed.topic_partition)
         if parsed.state == "current" and entry.name != canonical and canonical in names:
@@ -82,7 +82,7 @@ def _fault(entry: DirectoryEntry, parsed: PartitionDirectory) -> str:
     if entry.fault:
         return f"cannot be opened: {entry.fault}"
     if not fits_checkpoint(parsed.topic_partition.topic):
-        return "has a name that no checkpoint can hold: it has whitespace, or is no UTF-8"
+        return "has a name that no checkpoint can hold: it has whitespace, or is not UTF-8"
     if parsed.state == "current" and entry.name != str(parsed.topic_partition):
         return f"is called {parsed.topic_partition} by Kafka: rename it"
     return ""
