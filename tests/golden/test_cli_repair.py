@@ -100,7 +100,7 @@ def test_every_directory(case: Case, copy: Any) -> None:
 DIRECTORIES = sorted({str(path) for each in cases() for path in (each.logs, each.answered)})
 # errors of verify that repair does not solve, and its message about a killed broker
 BEYOND_REPAIR = {"missing-segment", "snapshot-contradicts-log", "undecided-transaction"}
-UNCLEAN = "what was not durable would be made durable: it was not stopped cleanly"
+UNCLEAN = "data not yet synced would be made durable: it was not stopped cleanly"
 # docs/recovery.md: verify does not report it, as no read depends on it
 UNSPOKEN = re.compile(r"timeindex would be rebuilt from the log: it does not end with the newest")
 
@@ -149,7 +149,7 @@ def test_without_full_it_does_what_a_start_does(copy: Any) -> None:
     status, text = run(path, "--topic", "crash", "--partition", 0)
     lines = text.splitlines()
     assert status == 1
-    assert lines[0] == "directory: what was not durable is made durable: it was not stopped cleanly"
+    assert lines[0] == "directory: data not yet synced is made durable: it was not stopped cleanly"
     assert lines[1].startswith("crash-0: ")
     assert "00000000000000000086.log is cut at position 757, offset 92, 144 bytes go: a batch of" in lines[1]
     assert lines[-2] == "1 partition: 0 with nothing to do, 1 repaired, 0 refused"

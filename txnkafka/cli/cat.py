@@ -29,21 +29,21 @@ FORMATS = ("jsonl", "csv", "text")
 
 
 class Format(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """The name of a format, or a template such as '%o %k %s\\n'."""
+    """A format name, or a template such as '%o %k %s\\n'."""
 
     name = "format"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete the formats that have names."""
+        """Complete format names."""
         return beginning_with(incomplete, FORMATS)
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         if not isinstance(value, str) or value in FORMATS:
             return value
         if "%" not in value:
-            self.fail(rf"{value!r} is neither jsonl, csv nor text, nor a template such as '%o %k %s\n'")
+            self.fail(rf"{value!r} is not jsonl, csv, text or a template such as '%o %k %s\n'")
         from txnkafka.cli.record_template import parse_template
 
         try:
@@ -56,8 +56,8 @@ class Format(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
 @target_options
 @threads_option
 @read_options
-@click.option("-n", "--max-records", type=click.IntRange(min=0), help="Print at most so many records in all.")
-@click.option("--follow", is_flag=True, help="Go on and print what is appended, until Ctrl-C.")
+@click.option("-n", "--max-records", type=click.IntRange(min=0), help="Print at most this many records.")
+@click.option("--follow", is_flag=True, help="Keep printing new records until Ctrl-C.")
 @click.option(
     "--format",
     type=Format(),
@@ -66,7 +66,7 @@ class Format(click.ParamType):  # type: ignore[type-arg]  # generic from click 8
     metavar="jsonl|csv|text|TEMPLATE",
     help="A template has the letters of kcat: %t %p %o %T %k %s %K %S %R %h.",
 )
-@click.option("--columns", metavar="NAME,…", help="Fields to print, of jsonl and csv; default: all.")
+@click.option("--columns", metavar="NAME,…", help="Fields to print (jsonl and csv); default: all.")
 @encoding_option
 @decode_options
 @click.pass_obj
@@ -123,7 +123,7 @@ def cat(
 
 
 def _printing(options: dict[str, Any]) -> Printing:
-    """Return the format of the records. Raises UsageError for options that do not fit together."""
+    """Return the format of the records. Raises UsageError for options that exclude each other."""
     from txnkafka.cli.record_text import Printing
 
     columns = options.pop("columns")

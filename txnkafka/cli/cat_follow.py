@@ -1,8 +1,8 @@
-"""``cat --follow``: prints what is appended to a growing directory, each record once.
+"""``cat --follow``: prints records appended to a growing directory, each exactly once.
 
-Every round opens the directory anew and continues each partition where the last round stopped, from a
-checkpoint of its plan, so that only new headers are scanned. Offsets decide what was printed: after a
-truncation below the last printed record, printing goes on at the end of the log.
+Every round reopens the directory and continues each partition from the checkpoint of the last plan, so that
+only new headers are scanned. Progress is kept as offsets: after a truncation below the last printed record,
+printing continues at the end of the log.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ __all__ = ["Follower"]
 
 POLL_SECONDS = 0.5
 PATIENCE = 10  # rounds
-INTERRUPTED = 130  # 128 and SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 
 
 @dataclass
 class Followed:
-    """How far a partition is printed. ``files`` is what the last round saw of it (None: it did not end), and
-    ``unchanged`` the number of rounds since."""
+    """Progress in one partition. ``files`` is its file listing in the last round (None: that round did not
+    finish), ``unchanged`` the number of rounds with the same listing."""
 
     topic_id: str | None
     next_offset: int | None = None
@@ -47,7 +47,7 @@ class Followed:
 
 
 class Follower:
-    """Prints the partitions that ``chosen`` selects in the directory that ``reopen`` opens."""
+    """Prints the partitions selected by ``chosen`` in the directory opened by ``reopen``."""
 
     def __init__(
         self,
@@ -65,8 +65,8 @@ class Follower:
         self._is_first_round = True
 
     def run(self, log_dir: LogDir) -> int:
-        """Print until Ctrl-C, or until enough records are printed; returns the exit status."""
-        chosen = self._chosen(log_dir)  # what is not there at the start is an error
+        """Print until Ctrl-C, or until enough records are printed; return the exit status."""
+        chosen = self._chosen(log_dir)  # a partition missing at the start is an error
         try:
             while True:
                 for topic_partition in chosen:
@@ -100,12 +100,12 @@ class Follower:
                     self._print(view, followed)
                     followed.files = files
         except FileChangedError:
-            pass  # the next round plans it again
+            pass  # the next round replans this partition
         except KafkaError as error:
             self._fail(COULD_NOT, str(error))
 
     def _wait(self, view: PartitionView, followed: Followed) -> None:
-        """Report what the log ends with, unless it is a batch that is just being written."""
+        """Report the findings at the log end, unless a batch is still being written there."""
         followed.unchanged += 1
         if followed.unchanged == PATIENCE:
             for finding in view.findings:
@@ -118,7 +118,7 @@ class Follower:
             self._printer.say_where_it_ends(view)
         elif followed is None or followed.topic_id != view.topic_id:
             if followed is not None:
-                self._note(f"{view.topic_partition} was created again: it is printed from its beginning")
+                self._note(f"{view.topic_partition} was recreated: printing restarts at its beginning")
             followed = Followed(view.topic_id, next_offset=0)
         self._followed[view.topic_partition] = followed
         return followed
@@ -127,7 +127,7 @@ class Follower:
         view, plan = self._plan(view, followed)
         if plan is None:
             return
-        followed.checkpoint = None  # until all of the plan is printed
+        followed.checkpoint = None  # until the whole plan is printed
         for finding in self._printer.shown(plan.findings):
             if finding.severity == "error":
                 self._report(finding)
@@ -136,10 +136,10 @@ class Follower:
                 for next_offset in self._printer.print_units(view, plan.units):
                     followed.next_offset = next_offset
         except CorruptRecordError as error:
-            if error.offset is None:  # the file has changed: it is read again
+            if error.offset is None:  # the file has changed: read it again
                 raise
             followed.ended = True
-            self._fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
+            self._fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on after it")
             return
         except DecodeError as error:
             followed.ended = True
@@ -147,13 +147,13 @@ class Follower:
             return
         except LogDirError:
             raise
-        except KafkaError:  # in the middle of a chunk
+        except KafkaError:  # within a chunk
             followed.ended = True
             raise
         followed.checkpoint, followed.next_offset = plan.checkpoint, plan.checkpoint.next_offset
 
     def _plan(self, view: PartitionView, followed: Followed) -> tuple[PartitionView, ResumablePlan | None]:
-        """Plan what is new; None when no record is at or after the start time yet."""
+        """Plan the new records; return None while no record is at or after the start time."""
         request = self._printer.request
         if followed.checkpoint is not None:
             resumed = PartitionView(view.source, followed.checkpoint)
@@ -176,13 +176,13 @@ class Follower:
         return max(start, min(next_offset, end))
 
     def _report(self, finding: Finding) -> None:
-        """Report a finding, once."""
+        """Report a finding unless it was reported before."""
         if str(finding) not in self._said:
             self._said.add(str(finding))
             self._printer.report(finding)
 
     def _fail(self, status: int, text: str) -> None:
-        """Report an error, once."""
+        """Report an error unless it was reported before."""
         if text not in self._said:
             self._said.add(text)
             self._printer.fail(status, text)

@@ -1,5 +1,5 @@
-"""Prints partitions for ``cat``: plans the read, selects and formats the records, and reports what was left
-out. An error in one partition is reported and does not affect the others."""
+"""Prints partitions for ``cat``: plans the read, selects and formats records, reports omissions. An error in
+one partition is reported and does not affect the others."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ HELD_BACK = "undecided-transaction"
 
 
 class Printer:
-    """Prints one partition after the other; ``max_records`` counts across them. ``status`` is the exit status
-    so far."""
+    """Prints partitions in sequence; ``max_records`` limits their total. ``status`` is the exit status so
+    far."""
 
     def __init__(
         self, request: ReadRequest, printing: Printing, messages: Messages, max_records: int | None = None
@@ -49,11 +49,11 @@ class Printer:
 
     @property
     def is_full(self) -> bool:
-        """Whether the records were printed that were asked for."""
+        """True once ``max_records`` records were printed."""
         return self._left == 0
 
     def print_partition(self, log_dir: LogDir, topic_partition: TopicPartition) -> None:
-        """Print the records of a partition, and report errors."""
+        """Print the records of a partition; report errors instead of raising them."""
         if self.is_full:
             return
         try:
@@ -62,7 +62,7 @@ class Printer:
         except FileChangedError as error:
             self.fail(COULD_NOT, str(error))
         except CorruptRecordError as error:
-            self.fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on behind it")
+            self.fail(FINDINGS, f"{where(error)}; --on-corrupt skip reads on after it")
         except DecodeError as error:
             self.fail(FINDINGS, f"{error}; --decode-errors raw prints it as it is")
         except KafkaError as error:
@@ -74,18 +74,19 @@ class Printer:
         self._messages.error(text)
 
     def report(self, finding: Finding) -> None:
-        """Report what was found in a partition."""
+        """Report a finding in a partition."""
         self._messages.finding(finding)
         if finding.severity == "error":
             self.status = max(self.status, FINDINGS)
 
     def shown(self, findings: Iterable[Finding]) -> list[Finding]:
-        """Return the findings that matter: read_uncommitted reads open transactions, too."""
+        """Return the findings relevant to the isolation level: read_uncommitted also reads open
+        transactions."""
         return [each for each in findings if self.request.read_committed or each.code != HELD_BACK]
 
     def print_units(self, view: PartitionView, units: list[ReadUnit]) -> Iterator[int]:
-        """Print the records of units of a partition. Yields, after each chunk, the offset up to which
-        everything is printed."""
+        """Print the records of a partition's units; after each chunk, yield the offset up to which all are
+        printed."""
         text = self._text.of(view.topic_partition)
         failed, count = self._text.failed, 0
         for columns in self._limited(read_units(view, units, self.request, self._new_decoder)):
@@ -130,7 +131,7 @@ class Printer:
 
     def _left_out(self, error: CorruptRecordError) -> None:
         text = where(error)
-        if text != self._last_left_out:  # a search by time may have reported it before
+        if text != self._last_left_out:  # a search by time may have reported this already
             self.fail(FINDINGS, f"left out: {text}")
         self._last_left_out = text
 

@@ -1,5 +1,5 @@
-"""What all commands share: -v and -q, examples below the options, options that come in groups. An option that
-is given twice is refused: of one that takes one value, click silently keeps the last.
+"""The base class of all commands: -v and -q, examples below the options, groups of options. A repeated
+single-value option is an error, because click silently keeps only the last value.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ QUIET, VERBOSE = -1, 1  # of ``Messages``
 
 
 class Command(click.Command):
-    """A command whose options are given once, unless they take several values or none. ``EXAMPLES`` has its
-    examples."""
+    """A command that rejects repeated options unless they take several values or none. Examples:
+    ``EXAMPLES``."""
 
     def __init__(self, *arguments: Any, **settings: Any) -> None:
         super().__init__(*arguments, **settings)
         self.params += [_verbosity("-v", "--verbose", VERBOSE), _verbosity("-q", "--quiet", QUIET)]
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. Raises UsageError for an option that takes one value and is given twice."""
+        """Parse the arguments. Raises UsageError for a repeated option that takes one value."""
         if not ctx.resilient_parsing:
             _, _, order = self.make_parser(ctx).parse_args(args=list(args))
             options = Counter(parameter for parameter in order if isinstance(parameter, click.Option))
@@ -38,7 +38,7 @@ class Command(click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command. Raises Abort, which says how to go on, when the user interrupts it."""
+        """Run the command. Raises Abort with the next step when the user interrupts it."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
@@ -52,7 +52,7 @@ class Command(click.Command):
 
 
 class WordOf(click.Choice):  # type: ignore[type-arg]  # generic from click 8.2 on only
-    """One of some words; the error for another one suggests the nearest."""
+    """A choice of words; the error for an unknown word suggests the nearest."""
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         try:
@@ -63,13 +63,13 @@ class WordOf(click.Choice):  # type: ignore[type-arg]  # generic from click 8.2 
 
 
 def _verbosity(short: str, long: str, level: int) -> click.Option:
-    """-v or -q, which mean the same behind the command as before it."""
+    """Return the option -v or -q, valid both before and after the command name."""
 
     def set_level(ctx: click.Context, _: click.Parameter, is_given: bool) -> None:
         if is_given and ctx.obj is not None:
             ctx.obj.verbosity = level
 
-    words = "Errors only on stderr." if level == QUIET else "Say more on stderr."
+    words = "Errors only on stderr." if level == QUIET else "More details on stderr."
     return click.Option([short, long], is_flag=True, expose_value=False, callback=set_level, help=words)
 
 

@@ -1,4 +1,4 @@
-"""What a shell completes: paths, and the topics and partitions of the directories that are given already."""
+"""Shell completion: paths, and topics and partitions of the directories already on the command line."""
 
 from __future__ import annotations
 
@@ -15,40 +15,40 @@ __all__ = ["PathOrAddress", "TopicName", "beginning_with", "complete_partition"]
 
 
 class PathOrAddress(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """A path, or an address such as s3://bucket/kafka-logs. Whether it is there is found out later."""
+    """A path, or an address such as s3://bucket/kafka-logs. Existence is checked when it is opened."""
 
     name = "path"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Leave it to the shell, which knows paths."""
+        """Delegate path completion to the shell."""
         return [CompletionItem(incomplete, type="file")]
 
 
 class TopicName(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """The name of a topic, or a pattern."""
+    """A topic name or pattern."""
 
     name = "topic"
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete the topics of the directories that stand before."""
+        """Complete the topics of the directories before the cursor."""
         return beginning_with(incomplete, _topics_of(ctx))
 
 
 def _topics_of(ctx: click.Context) -> Iterable[str]:
-    """The topics in the given LOGDIR, none where it cannot be read. Nothing is asked over a network."""
+    """Return the topics in the given LOGDIR; none if it cannot be read. Network addresses are not read."""
     return dict.fromkeys(name.rpartition("-")[0] for name in _partitions_of(ctx))
 
 
 def _partitions_of(ctx: click.Context) -> Iterable[str]:
-    """The partitions in the given LOGDIR, by their whole names."""
+    """Return the partitions in the given LOGDIR, by full name."""
     from txnkafka.errors import KafkaError
     from txnkafka.logdir import LogDir
 
-    # click has sorted the arguments only when the option before the cursor has its value
+    # click assigns the arguments only when the option before the cursor has its value
     given = tuple(each for each in ctx.args if not each.startswith("-"))
     paths: tuple[str, ...] = given or ctx.params.get("logdir") or ()
     if not paths or any("://" in path for path in paths):
@@ -60,12 +60,12 @@ def _partitions_of(ctx: click.Context) -> Iterable[str]:
 
 
 def _expanded(path: str) -> str:
-    """Expand a word as the shell will: during a completion it is as it was typed."""
+    """Expand a word as the shell will: a completion receives it as typed."""
     return os.path.expanduser(os.path.expandvars(path))
 
 
 def complete_partition(ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-    """Complete whole names such as orders-3, of the topics that --topic names."""
+    """Complete full names such as orders-3 of the topics selected by --topic."""
     from txnkafka.logdir.names import topic_matches
 
     topics: tuple[str, ...] = ctx.params.get("topic") or ()
@@ -76,5 +76,5 @@ def complete_partition(ctx: click.Context, incomplete: str) -> list[CompletionIt
 
 
 def beginning_with(incomplete: str, names: Iterable[str]) -> list[CompletionItem]:
-    """Offer these names."""
+    """Return the names that begin with ``incomplete``."""
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -14,7 +14,7 @@ KINDS = ("avro", "protobuf", "json", "registry")
 
 
 def decode_options(function: Function) -> Function:
-    """Add --decode, --decode-key and what belongs to them to a command."""
+    """Add --decode, --decode-key and their related options to a command."""
     return add_options(
         function,
         click.option("--decode", type=click.Choice(KINDS), help="Decode values."),
@@ -26,21 +26,21 @@ def decode_options(function: Function) -> Function:
         click.option(
             "--schema-registry",
             metavar="URL",
-            help="Confluent's schema registry; decodes values unless --decode says something else.",
+            help="Confluent's schema registry; decodes values unless --decode selects another decoder.",
         ),
         click.option(
             "--decode-errors",
             type=click.Choice(["stop", "raw"]),
             default="stop",
             show_default=True,
-            help="At what cannot be decoded: stop reading that partition, or print it as it is.",
+            help="If decoding fails: stop reading that partition, or print the bytes as they are.",
         ),
     )
 
 
 def pop_decoders(options: dict[str, Any]) -> dict[str, Any]:
-    """Remove the options from a command's options, and return decode_key, decode_value and decode_errors;
-    nothing when nothing is decoded. Raises UsageError, and KafkaError for a schema that cannot be used."""
+    """Remove these options from a command's options; return decode_key, decode_value and decode_errors, or an
+    empty dict without decoding. Raises UsageError, and KafkaError for an unusable schema."""
     registry = options.pop("schema_registry")
     kinds = {"decode": options.pop("decode"), "decode-key": options.pop("decode_key")}
     files = {"decode": options.pop("schema"), "decode-key": options.pop("key_schema")}

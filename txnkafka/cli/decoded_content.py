@@ -1,4 +1,4 @@
-"""Keys and values that went through a decoder: their content, or why there is none."""
+"""Results of decoding keys and values: the content, or the reason for a failure."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ INSTALLED = "share/doc/txnkafka/"
 
 
 def pages() -> dict[str, Path]:
-    """The files by the names of their pages, in alphabetical order."""
+    """Return the documentation files by page name, in alphabetical order."""
     return {path.stem.lower(): path for path in sorted(_files(), key=lambda path: path.stem.lower())}
 
 
@@ -43,14 +43,14 @@ def _files() -> Iterator[Path]:
 
 
 class Page(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """The name of a page, as the list has it."""
+    """The name of a documentation page."""
 
     name = "page"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         name, found = str(value).lower().removesuffix(".md"), pages()
         if name not in found:
-            self.fail(f"there is no page {value}; the pages are {', '.join(found)}", param, ctx)
+            self.fail(f"no page {value}; the pages are {', '.join(found)}", param, ctx)
         return name
 
     def shell_complete(
@@ -65,7 +65,7 @@ class Page(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5
 def docs(page: str | None) -> int:
     """Print PAGE of the documentation, as Markdown; without PAGE, the list of pages.
 
-    Exit status: 2 when there is no such page.
+    Exit status: 2 for an unknown page.
     """
     found = pages()
     if page is not None:

@@ -24,20 +24,20 @@ __all__ = ["dump"]
 
 FINDINGS, COULD_NOT = 1, 2
 LARGEST_OFFSET = 2**63 - 1
-EMPTY = "empty"  # the row of a file without any, for text
+EMPTY = "empty"  # the text row for a file without rows
 TIMES = ("timestamp", "max_timestamp", "last_timestamp", "delete_horizon_ms")
 
 
 class OffsetRange(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """N or N..M, both of them included."""
+    """N or N..M, both ends included."""
 
     name = "N[..M]"
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> object:
         first, dots, last = str(value).partition("..")
         if not first.isdecimal() or (dots and not last.isdecimal()):
-            self.fail(f"{value!r} is neither an offset nor a range of offsets, as in 40..60", param, ctx)
-        digits = max(len(first.lstrip("0")), len(last.lstrip("0")))  # int refuses thousands of them
+            self.fail(f"{value!r} is not an offset or a range of offsets, as in 40..60", param, ctx)
+        digits = max(len(first.lstrip("0")), len(last.lstrip("0")))  # int refuses thousands of digits
         if digits > len(str(LARGEST_OFFSET)) or int(last or first) > LARGEST_OFFSET:
             self.fail(f"no log has offsets above {LARGEST_OFFSET}", param, ctx)
         if dots and int(last) < int(first):
@@ -52,20 +52,20 @@ class OffsetRange(click.ParamType):  # type: ignore[type-arg]  # generic from cl
     "--offset",
     "offsets",
     type=OffsetRange(),
-    help="Only the batches with these offsets: N, or N..M. An .index beside the file is used.",
+    help="Only batches with these offsets: N, or N..M. Uses the .index next to the file.",
 )
 @click.option(
     "--position",
     type=click.IntRange(min=0),
     metavar="N",
-    help="Only the batch that begins at this byte of the file; what is before it is not read.",
+    help="Only the batch that begins at this byte of the file; earlier bytes are not read.",
 )
 @click.option(
     "--decoder",
     type=click.Choice(["auto", "transaction-log", "offsets", "metadata", "none"]),
     default="auto",
     show_default=True,
-    help="How --records decodes records; auto decides by the name of the directory.",
+    help="Decoder for --records; auto selects it by the directory's name.",
 )
 @encoding_option
 @storage_option
@@ -88,8 +88,8 @@ def dump(
     storage_options: StorageOptions,
     **options: Any,
 ) -> int:
-    """Print the contents of FILE..., whose names show their format: segments, indexes, snapshots, checkpoints
-    etc.
+    """Print the contents of FILE...: segments, indexes, snapshots, checkpoints etc. The file name selects the
+    format.
 
     Every batch is checked against its CRC. The records of Kafka's own logs (transactions, consumer offsets,
     cluster metadata) are decoded with --records.
@@ -115,7 +115,7 @@ def dump(
 
 
 class Dumper:
-    """Yields the rows of one file after the other, and keeps the exit status."""
+    """Yields the rows of all files in sequence, and keeps the exit status."""
 
     def __init__(self, messages: Messages, options: LogOptions, storage_options: dict[str, Any]) -> None:
         self.status = 0
@@ -169,7 +169,7 @@ class Dumper:
 
 
 def _segments(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the pattern of the segments below a directory that contains ``names``."""
+    """Return the glob pattern, as path parts, of the segments below a directory that contains ``names``."""
     from txnkafka.storage.formats import parse_partition_directory
 
     return ("*", "*.log") if any(map(parse_partition_directory, names)) else ("*.log",)

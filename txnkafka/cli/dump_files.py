@@ -91,7 +91,7 @@ def file_rows(file_system: FileSystem, path: str, parent: str, options: LogOptio
         base_offset = int(name[:20]) if name[:20].isdecimal() else 0
         yield from log_rows(file_system, path, base_offset, options._replace(decoder=decoder))
         return
-    file_system.open(path).close()  # a file that is missing is not one with a wrong name
+    file_system.open(path).close()  # a missing file is reported as missing, not as an unknown name
     if options.selects:
         raise LogDirError(f"{path} has no batches: --offset and --position are for .log files")
     rows = _rows_of(name, kind, path)
@@ -111,14 +111,14 @@ def _decoder(kind: str, parent: str) -> str | None:
 
 
 def _rows_of(name: str, kind: str, path: str) -> Rows:
-    """Return the rows of a file by the reader for its name. Raises LogDirError for an unknown name."""
+    """Read a file with the reader for its name. Raises LogDirError for an unknown name."""
     if kind == "snapshot":
         return _producers
     if name in WHOLE_FILES:
         return WHOLE_FILES[name]
     if kind not in INDEXES:
         raise LogDirError(
-            f"{path} is no file of Kafka's that this command knows by its name; it knows {KNOWN}"
+            f"{path} is not a file of Kafka's that dump recognizes by its name; it reads {KNOWN}"
         )
     if not SEGMENT_FILE.fullmatch(name):
         raise LogDirError(f"{path}: the name of an index must be a base offset with 20 digits and .{kind}")
@@ -126,7 +126,7 @@ def _rows_of(name: str, kind: str, path: str) -> Rows:
 
 
 def _code(name: str, kind: str) -> str:
-    """Return the finding code that ``txnkafka verify`` has for an unreadable file of that name."""
+    """Return the code that ``txnkafka verify`` reports for an unreadable file of that name."""
     return "bad-snapshot" if kind == "snapshot" else CODES.get(name, "bad-checkpoint")
 
 
@@ -205,7 +205,7 @@ def _clean_shutdown(data: bytes) -> Iterator[Row]:
 
 
 def _quorum_state(data: bytes) -> Iterator[Row]:
-    """Yield all fields of the file, since they differ between versions of Kafka."""
+    """Yield every field of the file: Kafka versions write different ones."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):

@@ -1,7 +1,7 @@
 """Turns batches and records of ``.log`` and ``.checkpoint`` files into rows, including damaged ones.
 
 A row is a dictionary with a ``type`` and Kafka's field names in snake_case. A batch with a wrong CRC is shown
-with ``is_valid`` false and followed by a finding. Bytes that are no batch end the file.
+with ``is_valid`` false and followed by a finding. Bytes that are not a batch end the file.
 """
 
 from __future__ import annotations
@@ -66,9 +66,9 @@ DECODERS: dict[str, Callable[[Record], LogRecord]] = {
 
 
 class LogOptions(NamedTuple):
-    """The options for rows of a log: ``records`` includes records, ``decoder`` is one of DECODERS or None,
-    ``encoding`` is that of keys and values. ``offsets`` (first, last) are those of the wanted batches,
-    ``position`` is that of the only one."""
+    """Options for the rows of a log: ``records`` includes records, ``decoder`` is one of DECODERS or None,
+    ``encoding`` selects how keys and values are shown. ``offsets`` (first, last) limits the batches to a
+    range; ``position`` selects the batch at one byte position."""
 
     records: bool = False
     decoder: str | None = None
@@ -78,7 +78,7 @@ class LogOptions(NamedTuple):
 
     @property
     def selects(self) -> bool:
-        """Whether only some batches are wanted."""
+        """True if offsets or a position select some of the batches."""
         return self.offsets is not None or self.position is not None
 
 
@@ -133,8 +133,8 @@ def _batch_rows(
 
 
 def _first_position(segment: SegmentReader, options: LogOptions) -> int:
-    """Return where to begin to read: for an offset, the position that the ``.index`` beside the file has for
-    it, if a batch at or below that offset begins there."""
+    """Return the byte position to start reading at: for an offset, its position in the ``.index`` next to the
+    file, if a batch at or below that offset begins there."""
     if options.position is not None:
         return options.position
     position = 0 if options.offsets is None else _indexed_position(segment, options.offsets[0])
@@ -159,10 +159,10 @@ Headers = Iterable[tuple[BatchHeader, bool]]
 
 
 def _wanted(headers: Headers, options: LogOptions) -> Headers:
-    """Yield the batches that are wanted."""
+    """Yield the selected batches."""
     first, last = options.offsets or (0, LARGEST_OFFSET)
     for header, is_valid in headers:
-        # the header of a compressed wrapper (count -1) has its last offset only
+        # a compressed wrapper (count -1) has only its last offset in the header
         if header.last_offset >= first and (header.base_offset <= last or header.count < 0):
             yield header, is_valid
         if options.position is not None or header.last_offset >= last:
@@ -210,9 +210,9 @@ def _batch_row(path: str, header: BatchHeader, is_valid: bool) -> Row:
 
 
 def _extent(header: BatchHeader) -> Row:
-    """Return the offsets, count and producer of a batch; None where the format has no such field."""
+    """Return the offsets, count and producer of a batch; None for fields that the format lacks."""
     if header.magic < MAGIC_2:
-        plain = header.count >= 0  # the header of a wrapper has its last offset only
+        plain = header.count >= 0  # a wrapper has only its last offset in the header
         names = ("base_sequence", "last_sequence", "producer_id", "producer_epoch", "partition_leader_epoch")
         return {
             "base_offset": header.base_offset if plain else None,
@@ -326,7 +326,7 @@ def _control(record: Record) -> Row:
 
 
 def _text(name: str, value: bytes | None, encoding: str) -> Row:
-    """Return the field ``name`` as text, or in base64 with a field that says so."""
+    """Return the field ``name`` as text, or as base64 with an extra field that marks the encoding."""
     if value is None:
         return {name: None}
     if encoding == "base64":

@@ -1,4 +1,4 @@
-"""What ``txnkafka COMMAND --help`` ends with, and what stands behind "interrupted"."""
+"""Examples at the end of ``txnkafka COMMAND --help``, and the hint after "interrupted"."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["AFTER_INTERRUPTION", "EXAMPLES", "Example"]
 
 
 class Example(NamedTuple):
-    """A command line, and what it is for."""
+    """A command line and its purpose."""
 
     command: str
     purpose: str
@@ -16,49 +16,49 @@ class Example(NamedTuple):
 
 EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "ls": (
-        Example("txnkafka ls /var/lib/kafka/data", "which partitions are here, where each begins and ends"),
+        Example("txnkafka ls /var/lib/kafka/data", "partitions, with their first and last offsets"),
         Example("txnkafka ls orders-0 --segments", "the segments of one partition"),
     ),
     "cat": (
         Example("txnkafka cat /var/lib/kafka/data --topic orders -n 10", "the first ten committed records"),
         Example(
             "txnkafka cat orders-0 --isolation-level read_uncommitted --start-offset 1000",
-            "everything from offset 1000 on, aborted and open transactions too",
+            "all records from offset 1000 on, including aborted and open transactions",
         ),
     ),
     "dump": (
         Example("txnkafka dump orders-0/00000000000000000000.log", "the batches of a segment"),
         Example(
             "txnkafka dump __transaction_state-7/*.log --records --format jsonl",
-            "what the transaction coordinator wrote",
+            "the transaction coordinator's records",
         ),
     ),
     "verify": (
-        Example("txnkafka verify /backup/kafka", "is this copy sound"),
+        Example("txnkafka verify /backup/kafka", "check whether a copy is sound"),
         Example("txnkafka verify /backup/kafka --topic 'orders*' --format jsonl", "findings for a program"),
     ),
     "repair": (
-        Example("txnkafka repair /var/lib/kafka/data --dry-run", "what would be done"),
-        Example("txnkafka repair /var/lib/kafka/data", "finish what a crash left half done"),
+        Example("txnkafka repair /var/lib/kafka/data --dry-run", "list the changes without making them"),
+        Example("txnkafka repair /var/lib/kafka/data", "recover after a crash"),
     ),
     "handover": (
-        Example("txnkafka handover data --to kafka --check", "may Apache Kafka start on this directory"),
-        Example("txnkafka handover data --to kafka", "make it ready, and say how to start Kafka on it"),
+        Example("txnkafka handover data --to kafka --check", "check that Apache Kafka may start on it"),
+        Example("txnkafka handover data --to kafka", "make it ready, and print how to start Kafka on it"),
     ),
     "lso": (
         Example("txnkafka lso /var/lib/kafka/data --topic orders", "why consumers of orders do not advance"),
         Example("txnkafka lso /backup/kafka --now 2026-01-31T12:00:00Z", "judged at the time of the copy"),
     ),
     "show": (
-        Example("txnkafka show /var/lib/kafka/data", "what became of each offset"),
+        Example("txnkafka show /var/lib/kafka/data", "the status of every offset"),
         Example("txnkafka show orders-0 --format json", "the same, with the offsets of each cell"),
     ),
     "txns": (
-        Example("txnkafka txns /var/lib/kafka/data --state Ongoing", "which transactions are open"),
-        Example("txnkafka txns /backup/kafka --transactional-id billing-0", "one of them, with partitions"),
+        Example("txnkafka txns /var/lib/kafka/data --state Ongoing", "open transactions"),
+        Example("txnkafka txns /backup/kafka --transactional-id billing-0", "one id, with its partitions"),
     ),
     "groups": (
-        Example("txnkafka groups /var/lib/kafka/data", "lags, and who waits behind which transaction"),
+        Example("txnkafka groups /var/lib/kafka/data", "lags, and the transaction that each group waits for"),
         Example("txnkafka groups /backup/kafka --group ledger --format json", "one group, for a program"),
     ),
     "stats": (
@@ -72,14 +72,14 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ),
         Example(
             "txnkafka export /backup/kafka --topic orders --to delta --output lake/orders --incremental",
-            "add what was appended since the last run",
+            "add the records since the last run",
         ),
     ),
     "serve": (
         Example("txnkafka serve --data data --listen 127.0.0.1:9092 --create-topic orders:3", "a broker"),
         Example(
             "txnkafka serve --data data --config num.partitions=4 --metrics 127.0.0.1:9404",
-            "with a setting of Kafka's, and metrics for Prometheus",
+            "with a Kafka setting, and metrics for Prometheus",
         ),
     ),
     "simulate": (
@@ -87,12 +87,12 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         Example("txnkafka simulate --seed 17 --events 100000", "one seed, for longer"),
     ),
     "spark-bundle": (
-        Example("spark-submit $(txnkafka spark-bundle) job.py", "a job whose executors have txnkafka"),
-        Example("txnkafka spark-bundle -o txnkafka.tar.gz", "only the archive"),
+        Example("spark-submit $(txnkafka spark-bundle) job.py", "run a job with txnkafka on the executors"),
+        Example("txnkafka spark-bundle -o txnkafka.tar.gz", "write only the archive"),
     ),
     "docs": (
-        Example("txnkafka docs", "the names of the pages"),
-        Example("txnkafka docs lso | less", "what the verdicts of lso mean"),
+        Example("txnkafka docs", "list the pages"),
+        Example("txnkafka docs lso | less", "the meaning of lso's verdicts"),
     ),
 }
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["export"]
 
 class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
-    """Names separated by commas; ``none`` stands for no names."""
+    """Names separated by commas; ``none`` means no names."""
 
     name = "names"
 
@@ -46,12 +46,12 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     type=click.Choice(["local", "spark"]),
     default="local",
     show_default=True,
-    help="Who reads and writes: this process, or the executors of a Spark session.",
+    help="Read and write in this process, or on the executors of a Spark session.",
 )
 @threads_option
-@click.option("--incremental", is_flag=True, help="Add what was appended since the last run.")
+@click.option("--incremental", is_flag=True, help="Add the records appended since the last run.")
 @read_options
-@click.option("--columns", type=Names(), metavar="NAME,…", help="Columns to write, not of jsonl and csv.")
+@click.option("--columns", type=Names(), metavar="NAME,…", help="Columns to write; not for jsonl and csv.")
 @click.option(
     "--partition-by",
     type=Names(),
@@ -65,7 +65,7 @@ class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.
     type=click.IntRange(min=1),
     default=128 << 20,
     show_default=True,
-    help="Approximate number of log bytes for a file.",
+    help="Approximate number of log bytes per file.",
 )
 @click.option(
     "--compression",
@@ -122,7 +122,7 @@ def export(
     request = pop_request(given)
     output = _target(output)
     given["topic"], given["partition"] = tuple(sorted(topic)), tuple(sorted(map(str, partition)))
-    export_options(request, paths=logdir, **given)  # invalid options are refused before anything is opened
+    export_options(request, paths=logdir, **given)  # rejects invalid options before anything is opened
     log_dir = open_log_dir(logdir, io, messages, storage_options)
     _check_apart(log_dir.paths, output)
     options = export_options(request, paths=tuple(log_dir.paths), **given)
@@ -153,7 +153,7 @@ def _target(output: str) -> str:
 
 
 def _check_apart(paths: list[str], output: str) -> None:
-    """Raise UsageError if the output is inside of a log directory, which is only read."""
+    """Raise UsageError if the output is inside a log directory: txnkafka never writes there."""
     for path in paths:
         real = os.path.realpath(path)
         if "://" not in path and os.path.commonpath([output, real]) == real:

@@ -58,7 +58,7 @@ class Runner:
         threads: int,
         incremental: bool,
     ) -> ExportReport:
-        """Begin the export, or continue it."""
+        """Begin or continue the export."""
         check_installed(options.to)
         # pyiceberg warns about columns without statistics in every file, which is intended
         logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
@@ -100,13 +100,13 @@ def _engine(engine: str, threads: int) -> Engine:
         from txnkafka.spark.export import SparkEngine
     except ImportError as error:
         raise click.UsageError(f"--engine spark: {error}; pip install 'txnkafka[spark]'") from None
-    # the driver's own Python, unless it is set: Spark would take the first python3 on the PATH
+    # the driver's own Python by default: Spark would use the first python3 on the PATH
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     return SparkEngine()
 
 
 def report_export(report: ExportReport, output: str, messages: Messages, output_format: str) -> int:
-    """Report the result; returns the exit status."""
+    """Report the result; return the exit status."""
     for finding in report.findings:
         messages.finding(finding)
     for text in report.stopped:

@@ -1,5 +1,5 @@
-"""``txnkafka groups`` lists the committed offsets of groups, as ``kafka-consumer-groups.sh`` does with a
-cluster, and which groups wait behind which transaction."""
+"""``txnkafka groups`` lists the committed offsets of groups, as ``kafka-consumer-groups.sh`` does for a
+cluster, and the transaction that each waiting group waits for."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ NAMES = ("GROUP", "TOPIC", "WAITS-BEHIND", "CONSUMER-ID", "CLIENT-ID", "METADATA
 DROPPABLE = ("STABLE-OFFSET", "LOG-END-OFFSET", "PENDING", "LAG", "CURRENT-OFFSET")
 
 
-@click.command(cls=Command, short_help="List the offsets of groups, and who waits for whom.")
+@click.command(cls=Command, short_help="List the offsets of groups, and what they wait for.")
 @target_options
 @click.option(
     "--group",
     "patterns",
     multiple=True,
     metavar="GROUP",
-    help="Only this one, or those that a pattern such as 'billing*' matches. Repeatable.",
+    help="Only this group, or a pattern such as 'billing*'. Repeatable.",
 )
-@click.option("--waiting", is_flag=True, help="Only those that wait for a transaction.")
+@click.option("--waiting", is_flag=True, help="Only groups that wait for a transaction.")
 @judge_options
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.pass_obj
@@ -79,15 +79,16 @@ def groups(
     **options: Any,
 ) -> int:
     """List the offsets that groups have committed, from LOGDIR's partitions of __consumer_offsets, as
-    'kafka-consumer-groups.sh --describe' does. LAG is that up to the log end, STABLE-LAG that up to the last
-    stable offset, where a read_committed consumer stops. A group that has read up to there waits behind the
-    transaction that holds it.
+    'kafka-consumer-groups.sh --describe' does. LAG is the distance to the log end, STABLE-LAG the distance to
+    the last stable offset, where a read_committed consumer stops. A group that has reached the last stable
+    offset waits for the transaction that holds it.
 
     LOGDIR is a log directory, a copy of one, or a single partition directory. Several count as directories of
-    one broker. --topic and --partition choose partitions that groups have read.
+    one broker. --topic and --partition select partitions that groups have read.
 
-    Exit status: 1 when a group waits for a transaction that does not end by itself ('txnkafka lso' says what
-    to do), or part of the coordinator's log could not be read; 2 when nothing of it is in LOGDIR.
+    Exit status: 1 when a group waits for a transaction that does not end by itself ('txnkafka lso' shows the
+    next step), or part of the coordinator's log could not be read; 2 when LOGDIR has no partition of that
+    log.
     """
     with Progress(messages) as progress:
         judges = Judges(messages, progress, **options)
@@ -119,7 +120,7 @@ def _write(lags: list[GroupLag], *, wide: bool) -> None:
 
 
 def _summary(lags: list[GroupLag]) -> str:
-    """Return how many groups wait, at last stable offsets and for pending offsets of their own."""
+    """Return the number of waiting groups: at last stable offsets, and for their own pending offsets."""
     groups = {lag.group for lag in lags}
     stable = {lag.group for lag in lags if lag.waits_behind is not None}
     pending = {lag.group for lag in lags if lag.pending}
@@ -146,7 +147,7 @@ def _name(transactional_id: str | None, producer_id: int) -> str:
 
 
 def _sentences(lags: list[GroupLag]) -> Iterator[tuple[str, str | None]]:
-    """Yield who waits behind which transaction, and whose offsets are pending, each with its verdict."""
+    """Yield a sentence per transaction with waiting groups or pending offsets, each with its verdict."""
     waiting: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     pending: defaultdict[PendingCommit, list[str]] = defaultdict(list)
     for lag in lags:

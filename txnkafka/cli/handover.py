@@ -1,5 +1,5 @@
-"""``txnkafka handover`` makes a stopped data directory ready for its next owner, and says what becomes of
-it."""
+"""``txnkafka handover`` makes a stopped data directory ready for its next owner, and reports the
+consequences."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ FINDINGS = 1
     required=True,
     help="The next owner of the directory: Apache Kafka 4.3 or 4.4, or 'txnkafka serve'.",
 )
-@click.option("--check", "is_check", is_flag=True, help="Change nothing, say what would be done.")
+@click.option("--check", "is_check", is_flag=True, help="Only report the changes, without making them.")
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.pass_obj
 def handover(messages: Messages, /, *, directory: str, to: str, is_check: bool, output_format: str) -> int:
     """Make DIR, the data directory of a stopped node, ready for its next owner: recover it if it was not
-    stopped cleanly, check every batch, compare every file beside the logs with them, and rebuild those that
-    are wrong. Apache Kafka believes these files after a clean stop.
+    stopped cleanly, check every batch, compare the derived files with the logs, and rebuild wrong ones.
+    Apache Kafka trusts these files after a clean stop.
 
-    Says what becomes of open transactions, groups and settings, and prints the settings that the next owner
-    needs. Nothing is changed where a log itself is damaged. Make a copy first.
+    Reports the consequences for open transactions, groups and settings, and prints the settings that the next
+    owner needs. Nothing is changed where a log itself is damaged. Make a copy first.
 
     Exit status: 0 the directory is ready, 1 it is not (with --check also: something would be changed), 2
     failure.
     """
     with Progress(messages) as progress:
-        progress.phase("checking the logs and the files beside them")
+        progress.phase("checking the logs and their derived files")
         report = _report(directory, to, is_check=is_check)
     if output_format == "json":
         write_json(report.as_dict())
@@ -69,13 +69,13 @@ def _report(address: str, to: str, *, is_check: bool) -> HandOver:
             f"{address}: a directory is handed over on a disk of this machine; copy it here first"
         )
     _, (path,) = open_file_system([address])
-    logging.getLogger("txnkafka").addHandler(logging.NullHandler())  # all of it is in the report
+    logging.getLogger("txnkafka").addHandler(logging.NullHandler())  # the report contains these messages
     run = check if is_check else hand_over
     return run(LocalDataFiles(), path, Owner(to), now_ms=SystemClock().now_ms())
 
 
 def _rows(report: HandOver) -> list[tuple[str, dict[str, object]]]:
-    """The report as rows of one kind each."""
+    """Return the report as (type, row) pairs."""
     document = report.as_dict()
     lists = {
         "finding": document.pop("findings"),

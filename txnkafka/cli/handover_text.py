@@ -36,7 +36,7 @@ def _write_transactions(rows: list[TransactionRow], *, is_wide: bool) -> None:
     counts = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
     write_text(f"transactional ids: {counts or 'none'}")
     if is_wide and rows:
-        names = ("transactional id", "producer id", "epoch", "state", "partitions", "what becomes of it")
+        names = ("transactional id", "producer id", "epoch", "state", "partitions", "after the hand-over")
         write_table(names, ((*row[:4], " ".join(row.partitions), row.fate) for row in rows), NAMES)
         return
     for row in rows:
@@ -49,7 +49,7 @@ def _write_groups(rows: list[GroupRow], *, is_wide: bool) -> None:
     counts = ", ".join(f"{count:,} {each}" for each, count in sorted(types.items()))
     write_text(f"groups: {counts or 'none'}")
     if is_wide and rows:
-        names = ("group", "type", "generation", "members", "offsets", "pending", "what becomes of it")
+        names = ("group", "type", "generation", "members", "offsets", "pending", "after the hand-over")
         write_table(names, rows, NAMES)
         return
     for row in _of_interest(rows):

@@ -1,5 +1,5 @@
-"""What ``lso`` and ``show`` have in common: the options by which transactions are judged, and the reports of
-partitions one after the other."""
+"""The common part of ``lso`` and ``show``: options for judging transactions, and reports of partitions in
+sequence."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ FINDINGS, COULD_NOT = 1, 2
 MINUTE_MS = 60_000
 
 now_option = click.option(
-    "--now", type=Timestamp(), help="Judge timeouts by this time, or by this machine's clock: --now now."
+    "--now", type=Timestamp(), help="Judge timeouts by this time; --now now is this machine's clock."
 )
 
 
 class Judged(NamedTuple):
-    """The report on a partition, and its strip where one is drawn."""
+    """The report on a partition, with its strip if one was drawn."""
 
     report: LsoReport
     strip: Strip | None
@@ -59,13 +59,13 @@ def judge_options(function: Function) -> Function:
             default=15,
             show_default=True,
             metavar="MINUTES",
-            help="Unless the broker was stopped cleanly, no younger transaction is said to hang.",
+            help="Unless the broker was stopped cleanly, a younger transaction never counts as hanging.",
         ),
     )
 
 
 class Judges:
-    """Judges the chosen partitions of a directory. One that cannot be read is reported on stderr and
+    """Judges the chosen partitions of a directory. An unreadable partition is reported on stderr and
     skipped."""
 
     def __init__(
@@ -98,16 +98,16 @@ class Judges:
 
     @property
     def could_not(self) -> int:
-        """The exit status for partitions that could not be read: 2, or 0."""
+        """2 if a partition could not be read, else 0."""
         return COULD_NOT if self.status == COULD_NOT else 0
 
     def now_ms(self) -> int:
-        """Return the time by which the coordinator is judged."""
+        """Return the time for judging the coordinator, in milliseconds."""
         return self._clock.at().now_ms
 
     def judged(self, draw: Draw, *, only_stuck: bool) -> Iterator[Judged]:
-        """Yield the report of each partition that can be read, with what ``draw`` returns; those that are not
-        stuck are left out if ``only_stuck``."""
+        """Yield the report of each readable partition, with the strip from ``draw``; ``only_stuck`` leaves
+        out partitions that are not stuck."""
         from txnkafka.errors import KafkaError
 
         chosen = chosen_partitions(self.log_dir, self._topics, self._partitions)
@@ -136,9 +136,9 @@ class Judges:
 
     def group_lags(self, patterns: tuple[str, ...]) -> list[GroupLag]:
         """Return the groups in the directory's partitions of ``__consumer_offsets``, with the chosen
-        partitions that they have read. Raises UnknownTopicOrPartitionError when nothing of it is here, and
-        for a topic or partition that is neither here nor read; KafkaError for a pattern that matches no
-        group."""
+        partitions that they have read. Raises UnknownTopicOrPartitionError when no partition of
+        ``__consumer_offsets`` is here, and for a topic or partition that is not here and that no group has
+        read; KafkaError for a pattern that matches no group."""
         from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
         from txnkafka.errors import UnknownTopicOrPartitionError
         from txnkafka.logdir.group_lag import group_lags
@@ -174,7 +174,7 @@ class Judges:
         return self._report_of(topic_partition) if is_wanted else None
 
     def _report_of(self, topic_partition: TopicPartition) -> LsoReport | None:
-        """Return the report on a partition, made once; None when it is not here or cannot be read."""
+        """Return the cached report on a partition; None when it is not here or cannot be read."""
         from txnkafka.errors import KafkaError
 
         if topic_partition not in self._reports:
@@ -198,28 +198,28 @@ class Judges:
         return lso_report(view, self.log_dir.coordinator, circumstances, with_lost=self._with_lost)
 
     def write_summary(self, *, stuck: bool) -> None:
-        """Write how many partitions are stuck, where several were judged or only stuck ones are shown, and
-        how many have a transaction within its timeout, with the time by which that was judged."""
+        """Write the number of stuck partitions, if several were judged or only stuck ones are shown, and the
+        number with a transaction within its timeout, with the time of the judgement."""
         if self._tally.total > 1 or stuck:
             write_paragraph(self._tally.summary())
 
     def note_summary(self) -> None:
-        """Write the summary as a note, for formats of programs, where transactions are within their
-        timeouts."""
+        """Write the summary as a note if transactions are within their timeouts; for machine-readable
+        formats."""
         if self._tally.within:
             self._messages.note(self._tally.summary())
 
 
 class _Tally:
-    """Counts judged partitions: all, Kafka's own, those that are stuck, those that have open transactions and
-    are not. ``now_ms`` is the time that the user chose, if any."""
+    """Counts judged partitions: all, Kafka's own, stuck, and with open transactions but not stuck. ``now_ms``
+    is the time that the user chose, if any."""
 
     def __init__(self, machine_ms: int, now_ms: int | None) -> None:
         self.machine_ms = machine_ms
         self._is_chosen = now_ms is not None
         self.total = self.within = 0
         self._internal = self._stuck = self._waiting = 0
-        self._latest_ms = -1  # by which those within their timeouts were judged
+        self._latest_ms = -1  # time of the last judgement "within its timeout"
 
     def add(self, report: LsoReport) -> None:
         """Count a partition."""
@@ -248,8 +248,8 @@ class _Tally:
         )
 
     def _moment(self) -> str:
-        """Return the time of the judgement, with its distance from the machine's clock where the user did
-        not choose it."""
+        """Return the time of the judgement, with its distance from this machine's clock unless the user chose
+        it."""
         when, age = iso_minute(self._latest_ms), self.machine_ms - self._latest_ms
         if self._is_chosen:
             return f"{when}, as --now says"

@@ -1,4 +1,5 @@
-"""``txnkafka ls`` lists the topics and partitions of a log directory, and where their logs begin and end."""
+"""``txnkafka ls`` lists the topics and partitions of a log directory, with the first and last offsets of
+their logs."""
 
 from __future__ import annotations
 
@@ -73,8 +74,8 @@ def ls(
     """List the partitions in LOGDIR, one per row, or the segments with --segments.
 
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
-    count as directories of one broker. Directories that a broker moves or deletes are listed too; Kafka's own
-    topics are left out unless --topic names one.
+    count as directories of one broker. The list includes directories that a broker is moving or deleting.
+    Kafka's own topics are left out unless --topic names one.
 
     Exit status: 1 when the end of a log is damaged, 2 when a partition could not be read.
     """
@@ -104,8 +105,7 @@ def ls(
 
 
 class Lister:
-    """Yields rows of partitions or segments. A partition that cannot be read is reported on stderr and
-    skipped."""
+    """Yields rows of partitions or segments. An unreadable partition is reported on stderr and skipped."""
 
     def __init__(self, log_dir: LogDir, messages: Messages, *, with_segments: bool) -> None:
         self.status = 0
@@ -157,8 +157,7 @@ def _segment_rows(view: PartitionView) -> Iterator[Row]:
 
 
 def _segment_row(segment: SegmentReader) -> Row:
-    """Return the row of a segment; ``next_offset`` and the counts are those of its batches, compacted or
-    not."""
+    """Return the row of a segment; ``next_offset`` and the counts come from its batches, compacted or not."""
     batches, latest = 0, []
     for index in segment.indexes():
         batches += len(index)

@@ -1,4 +1,4 @@
-"""``txnkafka lso`` explains the last stable offset of each partition, and says what to do."""
+"""``txnkafka lso`` explains the last stable offset of each partition, and advises the next step."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def lso(messages: Messages, /, *, stuck: bool, output_format: str, **options: An
     """Explain the last stable offset of the partitions in LOGDIR, where a read_committed reader stops.
 
     LOGDIR is a log directory, a copy of one, or a single partition directory. Several count as directories of
-    one broker. The partitions of __transaction_state show whose transaction is open, and whether it hangs:
-    without them the answer may be unknown.
+    one broker. The partitions of __transaction_state identify the owner of an open transaction and show
+    whether it hangs; without them the verdict may be unknown.
 
     Timeouts are judged by the newest time that a broker left in LOGDIR, or by this machine's clock while a
-    broker has it locked; --now sets another time, such as that of the copy.
+    broker has LOGDIR locked; --now sets another time, such as the time of the copy.
 
     Exit status: 1 when a partition is stuck (a transaction hangs, is overdue, or waits for its end marker),
-    records wait for a transaction of which too little is known here, or the end of a log is damaged, 2 when a
-    partition could not be read.
+    records wait for a transaction of unknown state, or the end of a log is damaged, 2 when a partition could
+    not be read.
     """
     with Progress(messages) as progress:
         judges = Judges(messages, progress, with_lost=True, **options)
@@ -58,8 +58,8 @@ def _no_strip(view: PartitionView, report: LsoReport) -> None:
 
 
 def _strip(view: PartitionView, report: LsoReport) -> Strip | None:
-    """Draw a stuck partition from a bit before its last stable offset on: what lies further back is stable,
-    and need not be read."""
+    """Draw a stuck partition from shortly before its last stable offset; earlier offsets are stable and not
+    read."""
     from txnkafka.cli.strip_text import cells_of_width
     from txnkafka.logdir.strip import strip_of
 

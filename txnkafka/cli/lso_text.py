@@ -30,8 +30,8 @@ NAMES = Layout(("topic", "transactional-id"))
 
 
 def write_reports(reports: Iterable[Judged]) -> None:
-    """Write why each last stable offset is there, since when, how much waits behind it, and what to do. A
-    strip has a legend where it has a symbol that is new."""
+    """Write the reason for each last stable offset, its time, the waiting records, and the advice. A strip
+    with a new symbol gets a legend."""
     from txnkafka.cli.strip_text import Legend, extent, write_strip
 
     legend = Legend()
@@ -51,14 +51,14 @@ def write_reports(reports: Iterable[Judged]) -> None:
 
 
 def _write_line(line: str) -> None:
-    if line.startswith(COMMAND_INDENT):  # in one line, to be copied
+    if line.startswith(COMMAND_INDENT):  # in one line, for copying
         write_text(printable(line))
     else:
         write_paragraph(printable(line), next((each.value for each in Verdict if each in line), None))
 
 
 def write_wide(reports: Iterable[LsoReport]) -> None:
-    """Write a row per open transaction, or one for a partition without any; column ``transaction`` is the
+    """Write a row per open transaction, or one row for a partition without any; column ``transaction`` is the
     transaction's own verdict."""
     write_table(COLUMNS, (row for report in reports for row in _rows(report)), NAMES)
 
@@ -105,8 +105,8 @@ def _lines(report: LsoReport) -> Iterator[str]:
 
 
 def _transactions(report: LsoReport) -> Iterator[str]:
-    """Yield the lines about open transactions. An advice is given once; after that only the commands differ,
-    each with its condition."""
+    """Yield the lines about open transactions. Repeated advice is written once; later transactions only add
+    their commands and conditions."""
     said: set[str] = set()
     for judged in report.open_transactions:
         if not said:

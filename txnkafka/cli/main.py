@@ -18,7 +18,7 @@ from txnkafka.shown import nearest
 __all__ = ["cli", "main"]
 
 COULD_NOT = 2
-INTERRUPTED = 130  # 128 and SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 COMMANDS = (
     "ls", "cat", "dump", "verify", "repair", "handover", "lso", "show", "txns", "groups", "stats",
     "export", "serve", "simulate", "spark-bundle", "docs",
@@ -28,12 +28,11 @@ COMPLETE = "_TXNKAFKA_COMPLETE"  # click's name
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are the functions of the same name in the modules of the same name, with _
-    for -."""
+    """A group that imports each command from the module of the same name, with _ for -."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse the arguments. Without any, print the help on stderr: some versions of click raise it as an
-        error instead."""
+        """Parse the arguments. Without arguments, print the help on stderr: some click versions raise it as
+        an error."""
         if not args and not ctx.resilient_parsing:
             click.echo(ctx.get_help(), err=True)
             ctx.exit(COULD_NOT)
@@ -54,16 +53,15 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that is named first. Raises UsageError with a similar name for one that does not
-        exist."""
+        """Return the command named by the first argument. Raises UsageError, with a similar name, for an
+        unknown command."""
         name = args[0]
         if name not in COMMANDS and not ctx.resilient_parsing and not name.startswith("-"):
             ctx.fail(f"No such command {name!r}: {nearest(name, COMMANDS)}")
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command. A closed pipe on stdout is not status 1, which click would return and which means
-        findings."""
+        """Run the command. Do not return click's status 1 for a closed pipe on stdout: 1 means findings."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError:
@@ -81,7 +79,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 @click.group(
     cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say more on stderr.")
+@click.option("-v", "--verbose", is_flag=True, help="More details on stderr.")
 @click.option("-q", "--quiet", is_flag=True, help="Errors only on stderr.")
 @click.option(
     "--version",
@@ -89,7 +87,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Print the version and stop.",
+    help="Print the version and exit.",
 )
 @click.pass_context
 def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
@@ -142,7 +140,7 @@ def _run(arguments: list[str] | None) -> int:
     except KafkaError as error:
         messages.error(str(error))
     except OSError as error:
-        where = error.filename2 or error.filename  # of a renaming: its target is in the way
+        where = error.filename2 or error.filename  # of a rename: its target already exists
         messages.error(f"{where}: {error.strerror}" if where else str(error))
     except MemoryError as error:
         messages.error(f"not enough memory: {error}")
@@ -151,12 +149,12 @@ def _run(arguments: list[str] | None) -> int:
             raise
         messages.error(
             f"this is a bug in txnkafka ({type(error).__name__}: {error}); "
-            f"run the command again with {TRACEBACK}=1 and report what it prints"
+            f"run the command again with {TRACEBACK}=1 and report its output"
         )
     return COULD_NOT
 
 
 def _sentence(error: click.ClickException) -> str:
-    """Return what is wrong; click lists the choices of a missing option in lines of their own."""
+    """Return the message in one line: click lists the choices of a missing option on separate lines."""
     text = error.format_message()
     return " ".join(text.split()) if isinstance(error, click.MissingParameter) else text

@@ -1,5 +1,4 @@
-"""Options that name groups or transactional ids, or have patterns for them: what they choose, and the error
-for one that chooses nothing."""
+"""Options with names or patterns of groups or transactional ids: matching, and the error for no match."""
 
 from __future__ import annotations
 
@@ -10,14 +9,14 @@ __all__ = ["check_patterns", "is_named"]
 
 
 def is_named(name: str, patterns: Collection[str]) -> bool:
-    """Whether a name is one of ``patterns``, or matches one; without patterns every name is."""
+    """Return True if ``name`` equals or matches one of ``patterns``, or if no patterns are given."""
     return not patterns or any(_matches(name, pattern) for pattern in patterns)
 
 
 def check_patterns(
     patterns: Collection[str], names: Collection[str], noun: str, plural: str, place: str
 ) -> None:
-    """Raise KafkaError for a pattern that matches none of ``names``, which are those in ``place``."""
+    """Raise KafkaError for a pattern that matches none of ``names``, the names in ``place``."""
     for pattern in patterns:
         if not any(_matches(name, pattern) for name in names):
             from txnkafka.errors import KafkaError

@@ -1,8 +1,9 @@
-"""Prints data on stdout, and everything else on stderr.
+"""Prints data on stdout, all other messages on stderr.
 
 Output is UTF-8 regardless of the locale. Names that are not valid Unicode (directory names are arbitrary
-bytes) are printed with backslashes; in JSON each byte that is no UTF-8 is the text ``\\xff``, whose backslash
-JSON doubles. Only a terminal gets colours, and lines that end at its width: a line in a pipe is one line.
+bytes) are printed with backslashes; in JSON a byte that is not UTF-8 becomes the text ``\\xff``, whose
+backslash JSON doubles. Only a terminal gets colours and lines wrapped at its width; in a pipe a line stays
+one line.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = [
 FORMATS = ("text", "wide", "json", "jsonl")
 AS_IT_IS = Layout()
 NO_PARTS: Mapping[str, str] = {}
-NO_BREAK = "\N{NO-BREAK SPACE}"  # in a paragraph: a space where no line ends
+NO_BREAK = "\N{NO-BREAK SPACE}"  # in a paragraph: never broken into two lines
 COLOURED_COLUMNS = ("verdict", "transaction", "state", "TransactionState")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
@@ -67,14 +68,13 @@ def write_text(text: str) -> None:
 
 
 def write_json(value: object) -> None:
-    """Write a line of JSON to stdout: a whole document, or one of many lines."""
+    """Write a JSON value to stdout as one line: a whole document, or a line of JSON Lines."""
     write_text(json_text(value))
 
 
 def write_paragraph(text: str, word: str | None = None, *, parts: Mapping[str, str] = NO_PARTS) -> None:
-    """Write a line of text that a terminal gets in several, each at most as wide as it is. ``word`` is the
-    part that has a colour; ``parts`` are others without ordinary spaces, each with the word whose colour it
-    has."""
+    """Write a line of text, wrapped at the width of a terminal. ``word`` is the coloured part; ``parts`` maps
+    more parts without ordinary spaces to the words whose colours they get."""
     for line in _wrapped(text, columns_of(sys.stdout)):
         for part, colour in parts.items():
             line = line.replace(part, coloured(part, colour))
@@ -85,7 +85,7 @@ def write_paragraph(text: str, word: str | None = None, *, parts: Mapping[str, s
 
 
 def _wrapped(text: str, width: int | None) -> list[str]:
-    """Return ``text`` in lines that end between words; those after the first are indented by two more."""
+    """Wrap ``text`` between words; continuation lines are indented by two more."""
     if width is None or len(text) <= width:
         return [text]
     from textwrap import wrap
@@ -107,7 +107,7 @@ def finding_text(finding: Finding) -> str:
 
 
 def write_finding(finding: Finding) -> None:
-    """Write a finding to stdout, where findings are the answer of a command."""
+    """Write a finding to stdout, for commands whose output is findings."""
     indent = "  " if finding.cause else ""
     write_paragraph(f"{indent}{finding.severity}: {finding_text(finding)}", finding.severity)
 
@@ -135,7 +135,7 @@ def _coloured_cells(names: Sequence[str], row: list[str]) -> list[str]:
 
 
 def _write_blocks(table: Fitted) -> None:
-    """Write a line for each field of each row, and an empty line behind it."""
+    """Write a line per field of each row, and an empty line after each row."""
     for row in table.rows:
         for name, cell in zip(table.names, row, strict=True):
             write_paragraph(f"{name}: {cell}".rstrip(), cell if name in COLOURED_COLUMNS else None)
@@ -154,13 +154,13 @@ def _cell(value: object) -> str:
 
 
 def nowhere() -> TextIO:
-    """Return a stream that forgets what is written to it."""
+    """Return a stream that discards its input."""
     return os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8")
 
 
 class Messages:
-    """Writes notes and errors to stderr, a line each. ``verbosity``: -1 errors only, 0 notes too, 1 details
-    too."""
+    """Writes notes and errors to stderr, a line each. ``verbosity``: -1 errors only, 0 adds notes, 1 adds
+    details."""
 
     def __init__(self, verbosity: int = 0) -> None:
         self.verbosity = verbosity
@@ -170,12 +170,12 @@ class Messages:
         self._write("error", text)
 
     def warning(self, text: str) -> None:
-        """Report a problem that changed no answer."""
+        """Report a problem that did not change the output."""
         if self.verbosity >= 0:
             self._write("warning", text)
 
     def note(self, text: str) -> None:
-        """Report a fact that the user should know to interpret the answer."""
+        """Report a fact that the user needs to interpret the output."""
         if self.verbosity >= 0:
             self._write("note", text)
 
@@ -190,7 +190,7 @@ class Messages:
         write(finding_text(finding))
 
     def findings(self, findings: Iterable[Finding]) -> int:
-        """Report findings. Returns the exit status that they give to a command: 1 with an error, else 0."""
+        """Report findings; return the resulting exit status: 1 with an error, else 0."""
         status = 0
         for finding in findings:
             self.finding(finding)
@@ -211,6 +211,6 @@ class Messages:
             sys.stderr.write(text)
             sys.stderr.flush()
         except OSError:
-            # A full disk or a closed pipe for messages does not change the answer. What is in the
-            # buffer would be written again at the end, and that error would be the exit status.
+            # A full disk or a closed pipe for messages does not change the result. The rest of the
+            # buffer would be flushed again at exit, and that error would become the exit status.
             sys.stderr = nowhere()

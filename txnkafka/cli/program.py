@@ -1,4 +1,4 @@
-"""The program ``txnkafka``. All else is imported in its function, where Ctrl-C has an answer already."""
+"""The program ``txnkafka``. All other imports are in its function, where Ctrl-C is handled."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 __all__ = ["main"]
 
-INTERRUPTED = 130  # 128 and SIGINT, as shells have it
+INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
-"""Shows on a terminal that a command still works, and how far it is, in one line of stderr.
+"""Shows the progress of a command in one line of stderr, if that is a terminal.
 
-The line is drawn by a thread twice a second, so that it moves whatever the command does meanwhile; a command
-that is quicker shows nothing.
+A thread draws the line twice a second, so that it moves whatever the command is doing; a faster command shows
+nothing.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ INTERVAL_SECONDS = 0.5
 
 
 class Progress:
-    """What a command does now: a phase, then partitions one after the other, with their number of all and the
-    bytes that were read of this one."""
+    """The current work of a command: a phase, then partitions in sequence, each with its number, the total,
+    and the bytes read so far."""
 
     def __init__(self, messages: Messages) -> None:
         self._is_shown = sys.stderr.isatty() and messages.verbosity >= 0
@@ -50,36 +50,36 @@ class Progress:
                 pass
 
     def phase(self, text: str) -> None:
-        """Begin with something that is no partition."""
+        """Begin work that is not about one partition."""
         self._phase, self._number = text, 0
 
     def each(self, partitions: list[TopicPartition]) -> Iterator[TopicPartition]:
-        """Yield the partitions; each is what the command does until it asks for the next one."""
+        """Yield the partitions; each stays the current one until the caller asks for the next."""
         self._total = len(partitions)
         for partition in partitions:
             self.partition(partition)
             yield partition
 
     def partitions(self, total: int) -> None:
-        """Set the number of all partitions, for ``partition``."""
+        """Set the total number of partitions, for ``partition``."""
         self._total = total
 
     def partition(self, partition: TopicPartition, bytes_: int = 0) -> None:
-        """Begin with the next partition, of which that many bytes are to be read (0: unknown)."""
+        """Begin the next partition, with ``bytes_`` bytes to read (0: unknown)."""
         self._phase, self._read, self._size = str(partition), 0, bytes_
         self._number += 1
 
     def amount(self, phase: str, done: int, total: int) -> None:
-        """Set how many bytes of all are done, over all partitions."""
+        """Set the bytes done and the total over all partitions."""
         self._phase, self._number, self._read, self._size = phase, 0, done, total
 
     def read(self, bytes_: int) -> None:
-        """Count bytes read of this partition."""
+        """Count bytes read from the current partition."""
         self._read += bytes_
 
     @property
     def text(self) -> str:
-        """The line."""
+        """Return the progress line."""
         seconds = int(running_seconds() - self._begin)
         parts = [printable(self._phase)]
         if self._number:

@@ -30,7 +30,7 @@ FIELDS = (
 
 def pop_request(options: dict[str, Any]) -> ReadRequest:
     """Remove the options of a ReadRequest from a command's options, and return the request. Raises UsageError
-    for options that exclude each other and for a wrong predicate, MissingPackageError without pyarrow."""
+    for options that exclude each other or an invalid predicate, MissingPackageError without pyarrow."""
     from txnkafka.logdir.read_request import ReadRequest
 
     for bound in ("start", "end"):
@@ -50,8 +50,8 @@ def pop_request(options: dict[str, Any]) -> ReadRequest:
 
 
 def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
-    """Yield a note for each limit at which reading ends that a user may not expect. There is none where
-    nothing is read, as the start is not in the log, nor where the request ends before the limit."""
+    """Yield a note for each unexpected limit at which reading ends: none if the start is not in the log, so
+    that nothing is read, or if the request ends before the limit."""
     from txnkafka.logdir.requested import end_of
 
     start, name, log_end = request.start_offset, view.topic_partition, view.log_end_offset
@@ -69,7 +69,7 @@ def notes(view: PartitionView, request: ReadRequest) -> Iterator[str]:
         count = len(view.open_transactions)
         yield (
             f"{name}: read up to the last stable offset {view.last_stable_offset}, the log ends at "
-            f"{log_end}: {count} open transaction{'s' * (count != 1)}; 'txnkafka lso' says more"
+            f"{log_end}: {count} open transaction{'s' * (count != 1)}; 'txnkafka lso' explains it"
         )
 
 
@@ -87,7 +87,7 @@ def read_options(function: Function) -> Function:
         click.option(
             "--where",
             metavar="PREDICATE",
-            help="Only records that fulfil a predicate, as in \"key = 'a' and length(value) > 9\".",
+            help="Only records that match a predicate, as in \"key = 'a' and length(value) > 9\".",
         ),
         click.option(
             "-o",
@@ -107,7 +107,7 @@ def read_options(function: Function) -> Function:
             type=click.Choice(["high-watermark", "log-end"]),
             default="log-end",
             show_default=True,
-            help="Whether to stop at the high watermark that the broker noted last.",
+            help="Read to the log end, or stop at the high watermark that the broker noted last.",
         ),
         click.option(
             "--on-corrupt",
@@ -120,5 +120,5 @@ def read_options(function: Function) -> Function:
 
 
 def where(error: CorruptRecordError) -> str:
-    """Return the text of the error without the advice that is meant for Python callers."""
+    """Return the text of the error without its advice for Python callers."""
     return str(error).removesuffix(error.remedy).removesuffix(". ")

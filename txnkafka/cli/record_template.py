@@ -28,7 +28,7 @@ Show = Callable[[bytes], bytes]
 
 
 class Letter(NamedTuple):
-    """A place for a field of the record."""
+    """A placeholder for a field of the record."""
 
     name: str
 
@@ -48,21 +48,21 @@ def _part(match: re.Match[str]) -> bytes | Letter:
         letter = match["letter"]
         if letter is None or letter not in LETTERS:
             known = " ".join(f"%{each}" for each in LETTERS)
-            raise ValueError(f"{match[0]} is no field of a record; there are {known}")
+            raise ValueError(f"{match[0]} is not a field of a record; the fields are {known}")
         return b"%" if letter == "%" else Letter(letter)
     escape = match["escape"] or ""
     if escape.startswith("x") and len(escape) == 3:
         return bytes.fromhex(escape[1:])
     if escape not in _ESCAPES:
-        raise ValueError(rf"{match[0]} is no escape; there are \n \r \t \\ \xHH")
+        raise ValueError(rf"unknown escape {match[0]}; supported: \n \r \t \\ \xHH")
     return _ESCAPES[escape]
 
 
 def template_lines(
     template: Template, topic_partition: TopicPartition, *, encoding: str, terminal: bool
 ) -> Callable[[Iterable[Record]], Iterator[bytes]]:
-    """Return a function that yields the text of each record. Keys, values and headers are their bytes, or
-    base64; on a terminal all characters are escaped that it might interpret as commands."""
+    """Return a function that yields the text of each record. Keys, values and headers are raw bytes, or
+    base64; on a terminal, characters that it might interpret as commands are escaped."""
     show: Show = b64encode if encoding == "base64" else (_shown if terminal else bytes)
     constant = {
         "t": printable(plain_name(topic_partition.topic)).encode(),
@@ -85,7 +85,7 @@ def _shown(content: bytes) -> bytes:
 
 
 def _content(value: object) -> bytes | None:
-    """Return the bytes of a key or value; of decoded content its JSON."""
+    """Return the bytes of a key or value; for decoded content, its JSON."""
     content: object = value.content if isinstance(value, Decoded | Undecoded) else value
     if content is None and value is None:
         return None

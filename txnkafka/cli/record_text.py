@@ -1,7 +1,7 @@
 """Formats records for ``cat``.
 
-The compiled core formats columns as JSON lines and CSV, a chunk at a time. Lines for people, templates and
-decoded records are made of Python objects, one by one.
+The compiled core formats columns as JSON lines and CSV, a chunk at a time. Text for people, templates and
+decoded records are formatted from Python objects, one record at a time.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ Text = Callable[["RecordColumns"], "Iterable[Buffer]"]
 
 
 class Printing(NamedTuple):
-    """The format of records. ``decode_errors``: stop, or raw, which prints what cannot be decoded as it is
-    and counts it."""
+    """The format of records. ``decode_errors``: ``stop``, or ``raw``, which prints undecodable bytes as they
+    are and counts them."""
 
     format: str | Template = "jsonl"
     encoding: Literal["utf8", "base64"] = "utf8"
@@ -45,7 +45,7 @@ class Printing(NamedTuple):
 
     @property
     def decodes(self) -> bool:
-        """Whether keys or values are decoded."""
+        """True if keys or values are decoded."""
         return self.decode_key is not None or self.decode_value is not None
 
 
@@ -59,7 +59,7 @@ class RecordText:
 
     @property
     def header(self) -> bytes:
-        """What is written before all records."""
+        """Return the text before the first record."""
         printing = self._printing
         if printing.format != "csv":
             return b""
@@ -151,7 +151,7 @@ def _field_of(name: str) -> str:
 
 
 def _blob(name: str, value: object, encoding: str) -> dict[str, object]:
-    """Return the fields of a key or value, as the compiled core writes them where it is not decoded."""
+    """Return the JSON fields of a key or value; without a decoder, the same as the compiled core writes."""
     if isinstance(value, Decoded):
         return {name: value.content}
     if isinstance(value, Undecoded):

@@ -29,7 +29,7 @@ __all__ = ["repair"]
 REPAIRED = 1
 NOTHING, DONE, PLANNED, REFUSED = "nothing-to-do", "repaired", "would-be-repaired", "refused"
 WORDS = {NOTHING: "with nothing to do", DONE: "repaired", PLANNED: "would be repaired", REFUSED: "refused"}
-AS_A_START = "This checked what a broker checks at a start; 'txnkafka verify' checks the rest."
+AS_A_START = "This made the checks of a broker's start; 'txnkafka verify' checks the rest."
 OWNER = "give it to the broker's user ('chown -R') before the broker starts"
 IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also finds faults beyond repair."
 
@@ -37,16 +37,16 @@ IN_FULL = "Every batch and derived file was checked; 'txnkafka verify' also find
 @click.command(cls=Command, short_help="Recover a stopped broker's log directory.")
 @click.argument("logdir", type=PathOrAddress(), metavar="LOGDIR")
 @partition_options
-@click.option("--dry-run", is_flag=True, help="Change nothing, say what would be done.")
+@click.option("--dry-run", is_flag=True, help="Only report the changes, without making them.")
 @click.option(
     "--full",
     is_flag=True,
-    help="Check every batch, and compare every derived file with the log, whatever the recovery point.",
+    help="Check every batch and every derived file, regardless of the recovery point.",
 )
 @click.option(
     "--truncate-corrupt",
     is_flag=True,
-    help="Where a log is damaged below its recovery point, give up everything from there on.",
+    help="Discard a log from damage below its recovery point on: loses durable records.",
 )
 @click.option("--format", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True)
 @click.pass_obj
@@ -63,8 +63,8 @@ def repair(
     format: str,
 ) -> int:
     """Recover LOGDIR as a broker does when it starts: finish changes that a crash interrupted, truncate
-    incomplete batches behind the recovery point, rebuild missing or damaged derived files. Afterwards Apache
-    Kafka treats the directory as one that was stopped cleanly, unless a partition was refused or left out.
+    incomplete batches after the recovery point, rebuild missing or damaged derived files. Afterwards Apache
+    Kafka treats the directory as cleanly stopped, unless a partition was refused or left out.
 
     No durable record is discarded: a partition that is damaged below its recovery point is refused and stays
     as it is, unless --truncate-corrupt is given. A directory that a broker has locked is refused. Make a copy
@@ -85,10 +85,10 @@ def repair(
         directory = _open(path, chosen, wanted, dry_run=dry_run)
         directory.close()
     if not dry_run and is_of_another_user(path):
-        messages.note(f"{path} belongs to another user than root, who now owns what was written: {OWNER}")
+        messages.note(f"{path} belongs to another user than root, who now owns the written files: {OWNER}")
     steps = list(directory.repairs_of_directory)
     if not directory.was_clean:
-        steps.append(RepairStep("what was not durable", "made durable", "it was not stopped cleanly"))
+        steps.append(RepairStep("data not yet synced", "made durable", "it was not stopped cleanly"))
     rows, repairs = _rows(directory, dry_run), _texts(steps, dry_run)
     if format == "text":
         _write_lines(rows, repairs, dry_run)
@@ -110,7 +110,7 @@ def _open(
     from txnkafka.env.overlay import OverlayFiles
     from txnkafka.storage.data_directory import DataDirectory
 
-    logging.getLogger("txnkafka.storage").addHandler(logging.NullHandler())  # all of it is printed
+    logging.getLogger("txnkafka.storage").addHandler(logging.NullHandler())  # all messages are printed below
     # the topics' settings are unknown here, so no producer expires
     config = LogConfig(producer_id_expiration_ms=2**63 - 1)
     return DataDirectory(
@@ -138,8 +138,8 @@ def _local(address: str) -> str:
 
 
 def _chosen(path: str, topic: Topics, partition: Partitions) -> Collection[TopicPartition] | None:
-    """Return the chosen partitions; None for all. Raises LogDirError when this is no log directory: a name
-    like that of a partition is not enough to write files there."""
+    """Return the chosen partitions; None for all. Raises LogDirError for a directory that is not a log
+    directory: a partition-like name is not enough to write files there."""
     from txnkafka.env import LocalFileSystem
     from txnkafka.errors import LogDirError
     from txnkafka.logdir import LogDir
@@ -194,7 +194,7 @@ def _rows(directory: DataDirectory, dry_run: bool) -> list[dict[str, Any]]:
 
 
 def _write_futures(directory: DataDirectory) -> None:
-    """Say what is left to Kafka, which recovers the directory because of it."""
+    """Print the partitions left to Kafka, which makes Kafka recover the directory."""
     from txnkafka.storage.formats.partition_names import named_partitions
 
     for each in named_partitions(directory.files.list(directory.path)):

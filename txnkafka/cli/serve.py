@@ -32,7 +32,7 @@ __all__ = ["serve"]
 
 LOG = logging.getLogger("txnkafka.server")
 Value = TypeVar("Value")
-GARBAGE: Final = 20_000  # objects between two collections: requests leave few cycles
+GARBAGE: Final = 20_000  # allocations between two collections: requests leave few cycles
 
 
 @click.command(cls=Command, short_help="Serve a data directory to Kafka clients.")
@@ -47,7 +47,7 @@ GARBAGE: Final = 20_000  # objects between two collections: requests leave few c
 @click.option(
     "--config-file",
     type=click.Path(exists=True, dir_okay=False),
-    help="A file with broker settings, such as Kafka's server.properties; other options beat it.",
+    help="A file with broker settings, such as Kafka's server.properties; other options override it.",
 )
 @click.option(
     "--create-topic", type=NewTopic(), multiple=True, help="Create a topic at start, unless it exists."
@@ -57,7 +57,7 @@ GARBAGE: Final = 20_000  # objects between two collections: requests leave few c
     type=click.Choice(["fsync", "page_cache"]),
     default="fsync",
     show_default=True,
-    help="When an append is acknowledged: once it is synced to the disk, or, like Apache Kafka, at once.",
+    help="Acknowledge an append after syncing it to the disk, or, like Apache Kafka, before.",
 )
 @click.option(
     "--metrics", type=Address(), help="Show metrics as Prometheus text on this address; port 0 picks one."
@@ -67,7 +67,7 @@ GARBAGE: Final = 20_000  # objects between two collections: requests leave few c
     type=click.Choice(["text", "json"]),
     default="text",
     show_default=True,
-    help="What is logged on stderr: lines for people, or an object of JSON a line.",
+    help="Log format on stderr: text for people, or one JSON object per line.",
 )
 @click.pass_obj
 def serve(
@@ -86,9 +86,9 @@ def serve(
     """Serve a data directory to Kafka clients, as a broker of one node: topics, idempotent and transactional
     producers, consumers with assigned partitions and in groups, administrators.
 
-    The directory is Apache Kafka's: one that a stopped single-node Kafka has left can be served, and the
-    other way round. Nothing is encrypted and no client is authenticated: listen on addresses that only
-    trusted clients reach.
+    The directory is Apache Kafka's: txnkafka serves the directory of a stopped single-node Kafka, and vice
+    versa. Nothing is encrypted and no client is authenticated: listen on addresses that only trusted clients
+    reach.
 
     The first lines on stdout, 'listening on HOST:PORT' for each listener, are printed when clients can
     connect. SIGTERM, SIGINT and SIGHUP stop the broker: acknowledged requests are finished, and the directory
@@ -105,7 +105,7 @@ def serve(
 
 
 class _Metrics:
-    """Shows metrics on an address while a server runs. Raises UsageError where the package is missing."""
+    """Serves metrics on an address while a server runs. Raises UsageError if the package is missing."""
 
     def __init__(self, host: str, port: int) -> None:
         try:
@@ -119,12 +119,12 @@ class _Metrics:
         self._shown: MetricsServer | None = None
 
     def watch(self, server: Server) -> None:
-        """Show the metrics of a server from now on. Raises OSError for an address that is in use."""
+        """Start serving the metrics of ``server``. Raises OSError for an address in use."""
         self._shown = self._begin(server)
         LOG.info("metrics are on http://%s/metrics", address_text(*self._shown.address))
 
     def close(self) -> None:
-        """Show them no more."""
+        """Stop serving metrics."""
         shown, self._shown = self._shown, None
         if shown is not None:
             shown.close()
@@ -151,11 +151,11 @@ def _serve(
     try:
         create_topics(broker, topics, clock)
         log_start(broker)
-        gc.freeze()  # logs and their state stay: no collection walks them
+        gc.freeze()  # logs and their state stay alive: keep them out of collections
         gc.set_threshold(GARBAGE)
         _run(broker, clock, settings, metrics)
     except BaseException:
-        broker.data.abandon()  # what is not durable is left to the recovery of the next start
+        broker.data.abandon()  # the next start recovers data that is not durable
         raise
     finally:
         if metrics is not None:
@@ -180,7 +180,7 @@ def _opened(settings: ServeSettings, durability: Mode, clock: Clock) -> Broker:
 
 
 def _run(broker: Broker, clock: Clock, settings: ServeSettings, metrics: _Metrics | None) -> None:
-    """Serve until a signal, and close the directory."""
+    """Serve until a signal, then close the directory."""
     from txnkafka.cli.serve_report import log_stop, warn_of_exposure
     from txnkafka.server import tcp
 

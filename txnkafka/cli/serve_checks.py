@@ -1,4 +1,4 @@
-"""What ``serve`` checks of its addresses before it changes anything: that they are free."""
+"""Checks that the addresses of ``serve`` are free, before anything is changed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["check_address"]
 
 
 def check_address(option: str, host: str, port: int) -> None:
-    """Raise OSError when this address cannot be listened on."""
+    """Raise OSError if listening on this address fails."""
     try:
         for each in bound_sockets(host, port):
             each.close()

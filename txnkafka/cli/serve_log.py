@@ -1,7 +1,7 @@
-"""What ``txnkafka serve`` logs, on stderr: lines for people, or objects of JSON for programs.
+"""The log of ``txnkafka serve`` on stderr: text for people, or JSON objects for programs.
 
-A line that cannot be written is lost, and nothing else: a server goes on when the disk of its log is full or
-the reader of its log is gone, and logs again as soon as it can.
+A line that cannot be written is dropped: the server keeps running when the disk of its log is full or the
+reader of its log has closed the pipe, and logs again as soon as it can.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 __all__ = ["logging_to"]
 
-_LONGEST: Final = 20_000  # characters: some of what is logged are names that clients have sent
-_LOST: Final = (OSError, ValueError)  # of a line; ValueError: stderr is closed
+_LONGEST: Final = 20_000  # characters: a log line may contain names sent by clients
+_LOST: Final = (OSError, ValueError)  # errors that drop a line; ValueError: stderr is closed
 
 
 @contextmanager
 def logging_to(messages: Messages, log_format: str) -> Iterator[None]:
-    """Log as ``text`` or ``json`` meanwhile, as much as ``messages`` says."""
+    """Log as ``text`` or ``json`` in the with block, at the verbosity of ``messages``."""
     logger = logging.getLogger("txnkafka")
     handler = (_JsonHandler if log_format == "json" else _MessageHandler)(messages.verbosity)
     logger.addHandler(handler)
@@ -42,7 +42,8 @@ def _cut(text: str) -> str:
 
 
 def _write(text: str) -> None:
-    """Write whole lines to stderr, past its buffer: it would keep what is lost now, and fail at the end."""
+    """Write whole lines to stderr without its buffer, which would keep failed lines and fail again at
+    exit."""
     stream: BinaryIO = getattr(sys.stderr.buffer, "raw", sys.stderr.buffer)
     left = memoryview(text.encode("utf-8", "backslashreplace"))
     while left and (count := stream.write(left)):
@@ -50,7 +51,7 @@ def _write(text: str) -> None:
 
 
 class _LogMessages(Messages):
-    """Messages of a command that goes on when stderr fails."""
+    """Messages of a command that keeps running when stderr fails."""
 
     def write_lines(self, text: str) -> None:
         """Write whole lines to stderr."""

@@ -15,7 +15,8 @@ __all__ = ["Address", "NewTopic", "Setting"]
 
 
 def _number(text: str, most_digits: int) -> int:
-    """Parse digits; -1 for other text, and for more digits, of which int takes only so many."""
+    """Parse digits; return -1 for other text and for more than ``most_digits`` digits: int limits their
+    number."""
     return int(text) if text.isascii() and text.isdigit() and len(text) <= most_digits else -1
 
 
@@ -73,7 +74,7 @@ class NewTopic(click.ParamType):  # type: ignore[type-arg]  # generic from click
     def convert(
         self, value: str | tuple[str, int], param: click.Parameter | None, ctx: click.Context | None
     ) -> tuple[str, int]:
-        """Split a topic and its number of partitions."""
+        """Parse a topic name and its number of partitions."""
         if isinstance(value, tuple):
             return value
         name, colon, count = value.rpartition(":")

@@ -25,7 +25,7 @@ LOG = logging.getLogger("txnkafka.server")
 
 
 def was_owned(files: DataFiles, path: str) -> bool:
-    """Return True for a directory that was opened before, or has partitions. Ask before it is opened."""
+    """Return True for a directory that was opened before or has partitions. Call before opening it."""
     if not files.is_directory(path):
         return False
     names = [entry.name for entry in files.list(path)]
@@ -33,8 +33,8 @@ def was_owned(files: DataFiles, path: str) -> bool:
 
 
 def log_recovery(broker: Broker, seconds: float) -> None:
-    """Log what opening the directory had to check, unless it was stopped cleanly; ``seconds`` is how long
-    opening it took."""
+    """Log the checks made while opening a directory that was not stopped cleanly; ``seconds`` is their
+    duration."""
     data = broker.data
     if data.was_clean:
         return
@@ -63,7 +63,7 @@ def log_start(broker: Broker) -> None:
 
 
 def log_stop(broker: Broker, seconds: float) -> None:
-    """Log how the directory was left, after its close."""
+    """Log the state of the directory after closing it."""
     fields = {"event": "stop", "is_clean": broker.data.is_left_clean, "seconds": round(seconds, 3)}
     if broker.data.is_left_clean:
         _log("stopped cleanly, {seconds:.1f} s", fields)
@@ -76,8 +76,8 @@ def _log(text: str, fields: dict[str, object]) -> None:
 
 
 def warn_of_exposure(listening: Iterable[Sequence[Address]], endpoints: Iterable[Endpoint]) -> None:
-    """Warn of each listener that can be reached from other machines: one of its addresses is not the
-    loopback's, or the one that clients get is not, so that something forwards to it."""
+    """Warn about each listener that other machines can reach: one of its addresses is not a loopback address,
+    or its advertised address is not, which means that something forwards to it."""
     for addresses, endpoint in zip(listening, endpoints, strict=True):
         beyond = [address_text(*address) for address in addresses if not is_loopback(address[0])]
         if not beyond and (not endpoint.host or is_loopback(endpoint.host)):
@@ -92,7 +92,7 @@ def warn_of_exposure(listening: Iterable[Sequence[Address]], endpoints: Iterable
 
 
 def is_loopback(host: str) -> bool:
-    """Return True for an address, or a name, that only programs of this machine can connect to."""
+    """Return True for an address or host name that only programs on this machine can connect to."""
     try:
         return ipaddress.ip_address(host.partition("%")[0]).is_loopback
     except ValueError:

@@ -1,4 +1,4 @@
-"""Merges the settings of ``serve``: the command line beats a file in Kafka's format."""
+"""Merges the settings of ``serve``: the command line overrides a file in Kafka's format."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _DEFAULT_ADDRESS: Final = ("127.0.0.1", 9092)
 
 
 class ServeSettings(NamedTuple):
-    """The start of a broker: ``data`` is its directory, ``node_id`` is None where no setting has it."""
+    """The settings for starting a broker: ``data`` is its directory, ``node_id`` is None if not set."""
 
     data: str
     node_id: int | None
@@ -44,7 +44,7 @@ def serve_settings(
     data: str | None, listen: Sequence[tuple[str, int]], options: Mapping[str, str], path: str | None
 ) -> ServeSettings:
     """Return the settings of a command line: ``--data``, ``--listen``, ``--config`` and ``--config-file``.
-    Raises UsageError for settings that cannot be used, with their places in the file."""
+    Raises UsageError for unusable settings, with their places in the file."""
     from txnkafka.server.listeners import LISTENERS
 
     if listen and LISTENERS in options:
@@ -64,7 +64,7 @@ def serve_settings(
 
 
 class _SettingsError(Exception):
-    """Several settings cannot be used."""
+    """Raised for several unusable settings at once."""
 
     def __init__(self, reasons: Iterable[str]) -> None:
         super().__init__()
@@ -72,8 +72,8 @@ class _SettingsError(Exception):
 
 
 def _read(path: str) -> dict[str, _Line]:
-    """Read a file in Java's properties format. Of a setting that it has twice the last one counts, as in
-    Kafka. Raises UsageError."""
+    """Read a file in Java's properties format. The last value of a repeated setting counts, as in Kafka.
+    Raises UsageError."""
     from txnkafka.errors import CorruptFileError
     from txnkafka.storage.formats.java_properties import parse_properties
 
@@ -96,7 +96,7 @@ def _read(path: str) -> dict[str, _Line]:
 def _without(
     file: Mapping[str, _Line], options: Mapping[str, str], *, is_listening: bool
 ) -> dict[str, _Line]:
-    """Return the settings of a file that no option replaces. A time in another unit is the same setting."""
+    """Return the file's settings that no option replaces. A time in another unit is the same setting."""
     from txnkafka.broker.config_names import TOPIC_SYNONYMS
     from txnkafka.server.listeners import LISTENERS
 
@@ -157,6 +157,6 @@ def _broker_config(given: Mapping[str, str]) -> BrokerConfig:
 
 
 def _placed(reason: str, path: str | None, file: Mapping[str, _Line]) -> str:
-    """Return a reason with the place of the setting that it names first."""
+    """Return a reason with the place of the first setting in it."""
     named = next((name for name in re.split(r"[\s:;,]+", reason) if name in file), None)
     return reason if named is None else f"{path}, line {file[named].number}: {reason}"

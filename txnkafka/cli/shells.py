@@ -1,4 +1,5 @@
-"""What click's completion scripts lack: values behind ``=``, ``~`` in paths of fish, commas in its help."""
+"""Extends click's completion scripts: values after ``=``; for fish, ``~`` in paths and commas in help
+texts."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ __all__ = ["register"]
 
 
 def _with_option(found: list[CompletionItem], incomplete: str) -> list[CompletionItem]:
-    """Put ``--topic=`` back before values: zsh and fish replace the whole word, click returns its end."""
+    """Prefix values with ``--topic=``: zsh and fish replace the whole word, click returns only its end."""
     option, equals, _ = incomplete.partition("=")
     if not (equals and option.startswith("--")):
         return found
@@ -26,8 +27,8 @@ def _with_option(found: list[CompletionItem], incomplete: str) -> list[Completio
 
 
 class _Bash(BashComplete):
-    """Bash makes three words of ``--topic=orders``, and completes the last. A name that ends with ``=`` is
-    followed by its value, and not by a space."""
+    """Bash splits ``--topic=orders`` into three words and completes the last. After a completion that ends
+    with ``=`` no space is added."""
 
     source_template = BashComplete.source_template.replace(
         "COMPREPLY+=($value)", "COMPREPLY+=($value)\n            [[ $value == *= ]] && compopt -o nospace"
@@ -56,7 +57,7 @@ class _Fish(FishComplete):
 
 
 def register() -> None:
-    """Let click complete with these."""
+    """Register these scripts with click."""
     shells: tuple[type[ShellComplete], ...] = (_Bash, _Zsh, _Fish)
     for shell in shells:
         add_completion_class(shell)

@@ -1,4 +1,4 @@
-"""``txnkafka show`` draws each partition as a strip: what is committed, aborted, open, hanging, held back."""
+"""``txnkafka show`` draws each partition as a strip: committed, aborted, open, hanging, held back."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ MOST_CELLS = 10_000
     "--cells",
     type=click.IntRange(2, MOST_CELLS),
     metavar="N",
-    help="Into how many ranges of offsets a log is divided; by default as many as fit into a line.",
+    help="Number of offset ranges that a log is divided into; default: as many as fit into a line.",
 )
 @click.option(
     "--format",
@@ -43,12 +43,12 @@ MOST_CELLS = 10_000
 )
 @click.pass_obj
 def show(messages: Messages, /, *, stuck: bool, cells: int | None, output_format: str, **options: Any) -> int:
-    """Draw each partition in LOGDIR as a strip of cells. A cell stands for a range of offsets and shows the
-    worst that is in it: a hanging transaction, an open one, records that are held back by it, aborted ones,
-    committed ones. An arrow is at the last stable offset, where a read_committed reader stops.
+    """Draw each partition in LOGDIR as a strip of cells. A cell covers a range of offsets and shows the worst
+    state in it: a hanging transaction, an open transaction, records held back by it, aborted records,
+    committed records. An arrow marks the last stable offset, where a read_committed reader stops.
 
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Only batch
-    headers are read. Whether an open transaction hangs is judged as by 'txnkafka lso'.
+    headers are read. Open transactions are judged as in 'txnkafka lso'.
 
     Exit status: 1 when a partition is stuck or the end of its log is damaged, 2 when a partition could not be
     read.

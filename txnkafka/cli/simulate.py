@@ -1,5 +1,5 @@
-"""``txnkafka simulate`` runs the broker, its clients, its network and its disk on one thread from a seed,
-and checks what the clients saw."""
+"""``txnkafka simulate`` runs the broker, its clients, its network and its disk on one thread from a seed, and
+checks the clients' observations."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ __all__ = ["simulate"]
     type=click.IntRange(1),
     default=10_000,
     show_default=True,
-    help="Least number of events of a seed.",
+    help="Minimum number of events per seed.",
 )
 @click.option(
-    "--processes", type=click.IntRange(1), default=1, show_default=True, help="How many seeds run at once."
+    "--processes", type=click.IntRange(1), default=1, show_default=True, help="Seeds run in parallel."
 )
 def simulate(seed: int, seeds: int, events: int, processes: int) -> int:
-    """Run a broker with transactional clients under network, disk and clock faults, all of which follow
-    from the seed, and check what the clients saw and what is on the disk.
+    """Run a broker with transactional clients under network, disk and clock faults, all derived from the
+    seed, and check the clients' observations and the files on disk.
 
-    Exit status: 0 nothing found, 1 findings, or a long run in which a fault or an action never happened.
+    Exit status: 0 nothing found, 1 findings, or a fault or an action never happened in a long run.
     """
     from txnkafka.testing.simulation.ledger import missing
     from txnkafka.testing.simulation.runs import run_seeds
@@ -56,7 +56,7 @@ def simulate(seed: int, seeds: int, events: int, processes: int) -> int:
 
 
 def _print(report: Report, events: int) -> None:
-    """A run: its findings, what led to them, and how to repeat it."""
+    """Print a run: its findings, the events that led to them, and the command that repeats it."""
     click.echo(f"seed {report.seed}: {report.events} events, trace {report.trace_hash}")
     if not report.findings:
         return

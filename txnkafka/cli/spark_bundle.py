@@ -22,12 +22,12 @@ COULD_NOT = 2
 @click.command("spark-bundle", cls=Command, short_help="Pack txnkafka for the executors of a Spark cluster.")
 @click.option(
     "-o", "--output", type=PathOrAddress(), metavar="FILE",
-    help="Where to write; default: in the current directory.",
+    help="Archive to write; default: in the current directory.",
 )  # fmt: skip
 @click.pass_obj
 def spark_bundle(messages: Messages, /, *, output: str | None) -> int:
-    """Write the installed package to an archive, and print the options with which spark-submit sends it to
-    the executors:
+    """Write the installed package to an archive, and print the options for spark-submit to send it to the
+    executors:
 
         spark-submit $(txnkafka spark-bundle) job.py
 

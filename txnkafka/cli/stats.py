@@ -75,7 +75,7 @@ DROPPABLE = (
     type=click.Choice(["topic", "partition", "producer"]),
     default="partition",
     show_default=True,
-    help="What a row stands for.",
+    help="One row per topic, partition or producer.",
 )
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.pass_obj
@@ -111,14 +111,14 @@ def stats(
 
 
 def _is_behind(finding: Finding, tail: Finding) -> bool:
-    """Whether what was found lies in the part of a file that is left out as a whole."""
+    """Return True for a finding in the part of a file that is left out as a whole."""
     if finding.position is None or tail.position is None:
         return False
     return finding.file == tail.file and finding.position >= tail.position
 
 
 def _count(counted: Stats, log_dir: LogDir, chosen: Iterable[TopicPartition], messages: Messages) -> int:
-    """Count the partitions that can be read, and report the others; returns the exit status."""
+    """Count the readable partitions and report the others; return the exit status."""
     from txnkafka.errors import KafkaError
 
     status = 0

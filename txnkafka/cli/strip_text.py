@@ -1,5 +1,5 @@
-"""Draws the strip of a partition as characters: in Unicode, or in ASCII where the output's encoding lacks
-it."""
+"""Draws the strip of a partition as characters: in Unicode, or in ASCII if the output's encoding lacks the
+symbols."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _symbols() -> dict[State, str]:
 
 
 def extent(strip: Strip) -> str:
-    """Return which offsets a strip draws, and how many in a cell."""
+    """Return the range of offsets in a strip, and the offsets per cell."""
     count = strip.end_offset - strip.start_offset
     if not count:
         return f"empty, the next offset is {strip.end_offset}"
@@ -55,8 +55,8 @@ def extent(strip: Strip) -> str:
 
 
 def write_strip(strip: Strip) -> None:
-    """Write the strip, and under it where the last stable offset is. Markers after it are dim: what stands
-    out there are the open transactions, and the records that they hold back."""
+    """Write the strip, with an arrow below it at the last stable offset. Markers after that offset are dim,
+    so that open transactions and the records held back by them stand out."""
     symbols = _symbols()
     cells = ((cell.state, i >= strip.stable) for i, cell in enumerate(strip.cells))
     line = INDENT
@@ -76,19 +76,19 @@ def _pointer(strip: Strip) -> str:
 
 
 class Legend:
-    """Says what the symbols so far mean, again where one is new: which of them a cell shows depends on all
-    that are before it."""
+    """Explains the symbols written so far, all again for a new symbol, because the legend also gives their
+    order of precedence."""
 
     def __init__(self) -> None:
         self._explained: set[State] = set()
         self._seen: set[State] = set()
 
     def add(self, strip: Strip) -> None:
-        """Note the symbols of a strip that was written."""
+        """Record the symbols of a written strip."""
         self._seen |= {cell.state for cell in strip.cells}
 
     def write(self) -> None:
-        """Write the meaning of the symbols, unless all are explained."""
+        """Write the meaning of the symbols, unless all were explained before."""
         if self._seen == self._explained:
             return
         symbols = _symbols()

@@ -1,5 +1,5 @@
-"""Lays out a table for a width. A number is never folded: where a table is too wide, long names are
-shortened, then columns are left out, and at last a row becomes a block with a line for each field.
+"""Lays out a table for a width. Numbers are never folded: if a table is too wide, long names are shortened,
+then columns are left out, and finally each row becomes a block with a line per field.
 
 Pure functions over cells that are text already.
 """
@@ -20,15 +20,15 @@ Cells = list[list[str]]
 
 
 class Layout(NamedTuple):
-    """What may be done to a table that is too wide: the columns whose names may be shortened, and those that
-    may be left out, the least important one first."""
+    """Permitted changes to a table that is too wide: columns whose names may be shortened, and columns that
+    may be left out, the least important first."""
 
     shorten: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
 
 
 class Fitted(NamedTuple):
-    """A table that fits: its columns with their widths, or ``widths`` None where each row becomes a block.
+    """A table that fits: its columns with their widths, or ``widths`` None if each row becomes a block.
     ``dropped`` are the columns left out."""
 
     names: list[str]
@@ -59,18 +59,18 @@ def fitted(names: Sequence[str], rows: Cells, layout: Layout, width: int | None)
 
 
 def width_of(text: str) -> int:
-    """Return the number of columns that a terminal shows ``text`` in."""
+    """Return the number of terminal columns that ``text`` takes."""
     return len(text) if text.isascii() else sum(map(_width_of, text))
 
 
 def _width_of(character: str) -> int:
-    if unicodedata.category(character) in ("Mn", "Me"):  # such as an accent on the letter before it
+    if unicodedata.category(character) in ("Mn", "Me"):  # combining, such as an accent on the previous letter
         return 0
     return 2 if unicodedata.east_asian_width(character) in "WF" else 1
 
 
 def beginning(text: str, width: int) -> str:
-    """Return as much of the beginning of ``text`` as fits."""
+    """Return the longest prefix of ``text`` that fits into ``width`` columns."""
     used = 0
     for at, character in enumerate(text):
         used += _width_of(character)
@@ -100,12 +100,12 @@ def _total(widths: list[int]) -> int:
 
 
 def _least(name: str, layout: Layout, least: int) -> int | None:
-    """Return how narrow a column may become; None: no narrower than it is."""
+    """Return the minimum width of a column; None if it may not be narrowed."""
     return max(least, len(name)) if name in layout.shorten else None
 
 
 def _shrunk(widths: list[int], least: list[int | None], width: int) -> list[int] | None:
-    """Return smaller widths with which the table fits, the widest column shortened first; None if none do."""
+    """Return smaller widths that fit, shortening the widest column first; None if impossible."""
     limits = list(widths)
     able = [i for i, each in enumerate(least) if each is not None and widths[i] > each]
     while _total(limits) > width:
@@ -119,8 +119,8 @@ def _shrunk(widths: list[int], least: list[int | None], width: int) -> list[int]
 
 
 def shortened(text: str, width: int) -> str:
-    """Return ``text`` in at most ``width`` columns. Of a path the end is kept, of another name the beginning
-    and, since numbers are there, some of the end."""
+    """Return ``text`` in at most ``width`` columns. A path keeps its end; another name keeps its beginning
+    and part of its end, which often has a number."""
     if width_of(text) <= width:
         return text
     if "/" in text:
@@ -130,7 +130,7 @@ def shortened(text: str, width: int) -> str:
 
 
 def _is_numeric(cell: str) -> bool:
-    """Whether a cell is aligned to the right: a number, with or without a unit, or nothing."""
+    """Return True if a cell is aligned to the right: a number, with or without a unit, or an empty cell."""
     return cell == "-" or cell[:1].isdigit() or (cell[:1] == "-" and cell[1:2].isdigit())
 
 

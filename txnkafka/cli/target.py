@@ -51,13 +51,13 @@ class Partition(click.ParamType):  # type: ignore[type-arg]  # generic from clic
             return int(text)
         topic, _, number = text.rpartition("-")
         if not topic or not number.isdecimal():
-            self.fail(f"{text!r} is neither a number nor a topic and a number, as in orders-3", param, ctx)
+            self.fail(f"{text!r} is not a partition number or a full name such as orders-3", param, ctx)
         return TopicPartition(topic, int(number))
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """Complete whole names."""
+        """Complete full names."""
         return complete_partition(ctx, incomplete)
 
 
@@ -75,7 +75,7 @@ class StorageOption(click.ParamType):  # type: ignore[type-arg]  # generic from 
         try:
             return key, json.loads(text)
         except ValueError:
-            self.fail(f"the value of {key} is no JSON object", param, ctx)
+            self.fail(f"the value of {key} is not a JSON object", param, ctx)
 
 
 def storage_option(function: Function) -> Function:
@@ -99,7 +99,7 @@ def partition_options(function: Function) -> Function:
             type=TopicName(),
             multiple=True,
             metavar="T",
-            help="Only this topic, or those that a pattern such as 'orders*' matches. Repeatable.",
+            help="Only this topic, or a pattern such as 'orders*'. Repeatable.",
         ),
         click.option(
             "--partition",
@@ -121,7 +121,7 @@ def directory_options(function: Function) -> Function:
             type=click.Choice(["auto", "mmap", "pread"]),
             default="auto",
             show_default=True,
-            help="How files are read; auto maps them unless a broker has locked the directory.",
+            help="Method of reading files; auto maps them unless a broker has locked the directory.",
         ),
         storage_option,
     )
@@ -133,7 +133,7 @@ def threads_option(function: Function) -> Function:
         "--threads",
         type=click.IntRange(min=1),
         metavar="N",
-        help="Threads that read; default: one for each processor, at most 4.",
+        help="Number of reader threads; default: one per processor, at most 4.",
     )(function)
 
 
@@ -149,7 +149,7 @@ def open_log_dir(
     storage_options: StorageOptions,
     threads: int | None = None,
 ) -> LogDir:
-    """Open the directories; checkpoints that could not be read are reported."""
+    """Open the directories; report unreadable checkpoints."""
     from txnkafka.logdir import LogDir
 
     log_dir = LogDir(paths, io=io, threads=threads, storage_options=dict(storage_options))
@@ -159,8 +159,8 @@ def open_log_dir(
 
 
 def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions) -> bool:
-    """Whether --topic and --partition select a partition: by its full name, or by its topic and, if numbers
-    are given, its number. Without both options every partition is selected."""
+    """Return True if --topic and --partition select a partition: by full name, or by topic and, if given,
+    number. Without both options every partition is selected."""
     from txnkafka.logdir.names import topic_matches
 
     if not topics:
@@ -173,8 +173,8 @@ def is_chosen(candidate: TopicPartition, topics: Topics, partitions: Partitions)
 def chosen_partitions(
     log_dir: LogDir, topics: Topics, partitions: Partitions, elsewhere: Collection[TopicPartition] = ()
 ) -> list[TopicPartition]:
-    """Return the partitions that --topic and --partition select, of those in the directories and others that
-    these know of, Kafka's own topics last. Raises an error for a value that selects none."""
+    """Return the partitions that --topic and --partition select, from the directories and from ``others``,
+    Kafka's own topics last. Raises an error for a value that selects none."""
     from txnkafka.logdir.names import internal_last, topic_matches
 
     there = internal_last({*log_dir.topic_partitions, *elsewhere})
@@ -197,8 +197,8 @@ def chosen_partitions(
 
 
 def readable_partitions(log_dir: LogDir, topics: Topics, partitions: Partitions) -> list[TopicPartition]:
-    """Return ``chosen_partitions`` of the user's topics: without both options Kafka's own are left out,
-    unless there are no others."""
+    """Return ``chosen_partitions`` of the user's topics: without both options Kafka's own topics are left
+    out, unless the directory has no others."""
     from txnkafka.logdir.names import without_internal
 
     chosen = chosen_partitions(log_dir, topics, partitions)

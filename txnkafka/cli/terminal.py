@@ -1,5 +1,4 @@
-"""What the output is written to: its width, whether it has colours, which characters it can show, and the
-line of progress that other output has to clear first."""
+"""The terminal: its width, colours and characters, and the status line that other output clears first."""
 
 from __future__ import annotations
 
@@ -45,13 +44,13 @@ COLOURS = {
 
 
 def columns_of(stream: TextIO) -> int | None:
-    """Return the width of a terminal; None when ``stream`` is a file or a pipe, which has none."""
+    """Return the width of a terminal in columns; None when ``stream`` is a file or a pipe."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def coloured(text: str, word: str | None = None, *, stream: TextIO | None = None) -> str:
-    """Return ``text`` in the colour of ``word``, by default its own; as it is on anything but a terminal, and
-    with NO_COLOR (https://no-color.org)."""
+    """Return ``text`` in the colour of ``word`` (default: ``text`` itself); unchanged if the output is not a
+    terminal, or with NO_COLOR (https://no-color.org)."""
     colour = COLOURS.get(text if word is None else word)
     if colour is None or not _has_colours(sys.stdout if stream is None else stream):
         return text
@@ -59,7 +58,7 @@ def coloured(text: str, word: str | None = None, *, stream: TextIO | None = None
 
 
 def dim(text: str) -> str:
-    """Return ``text`` so that it recedes, on dark and on light terminals."""
+    """Return ``text`` dimmed, for dark and light terminals."""
     return click.style(text, dim=True) if _has_colours(sys.stdout) else text
 
 
@@ -73,7 +72,7 @@ def _has_colours(stream: TextIO) -> bool:
 
 
 def can_show(text: str) -> bool:
-    """Whether the encoding of stdout has these characters."""
+    """Return True if the encoding of stdout has these characters."""
     try:
         text.encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
@@ -82,14 +81,14 @@ def can_show(text: str) -> bool:
 
 
 class StatusLine:
-    """One line at the bottom of the terminal (stderr) that is overwritten, perhaps by another thread."""
+    """A line at the bottom of the terminal (stderr), overwritten in place, possibly by another thread."""
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._length = 0
 
     def show(self, text: str) -> None:
-        """Overwrite the line; what does not fit is cut."""
+        """Overwrite the line, cut to the terminal's width."""
         with self._lock:
             text = beginning(text, shutil.get_terminal_size().columns - 1)
             length = width_of(text)
@@ -99,8 +98,8 @@ class StatusLine:
 
     @contextmanager
     def cleared(self) -> Iterator[bool]:
-        """Clear the line, if there is one, and do not show another one meanwhile. Yields whether there was
-        one: then the output must be on the terminal before the next one."""
+        """Clear the line, and block updates within the with block. Yields True if a line was shown: flush the
+        output then, before the next update."""
         with self._lock:
             was_shown = self._length > 0
             if was_shown:

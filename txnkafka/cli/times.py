@@ -30,7 +30,7 @@ class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from clic
         except ValueError:
             return self._of_iso(text, param, ctx)
         if number < LEAST_MS:
-            self.fail(f"{text}: these look like seconds; a time is {FORMS}", param, ctx)
+            self.fail(f"{text}: this looks like seconds; a time is {FORMS}", param, ctx)
         return number
 
     def _of_iso(self, text: str, param: click.Parameter | None, ctx: click.Context | None) -> int:
@@ -39,13 +39,13 @@ class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from clic
         try:
             moment = datetime.fromisoformat(text)
         except ValueError:
-            self.fail(f"{text!r} is no time; a time is {FORMS}", param, ctx)
+            self.fail(f"{text!r} is not a time; a time is {FORMS}", param, ctx)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
 
 
 def iso_time(timestamp_ms: int | None) -> str:
-    """Return ISO 8601 in UTC with milliseconds; ``-`` for no time, the number for times outside of the
+    """Return ISO 8601 in UTC with milliseconds; ``-`` for None, the plain number for times outside the
     calendar."""
     from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""``txnkafka txns`` lists the transactional ids of a directory, as ``kafka-transactions.sh`` does with a
+"""``txnkafka txns`` lists the transactional ids of a directory, as ``kafka-transactions.sh`` does for a
 cluster."""
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ NAMES = ("TransactionalId", "TopicPartitions", "HangsIn")
     "patterns",
     multiple=True,
     metavar="ID",
-    help="Only this one, or those that a pattern such as 'shop-*' matches. Repeatable.",
+    help="Only this id, or a pattern such as 'shop-*'. Repeatable.",
 )
 @click.option(
     "--state",
     "states",
     type=click.Choice(STATES, case_sensitive=False),
     multiple=True,
-    help="Only those in this state. Repeatable.",
+    help="Only ids in this state. Repeatable.",
 )
 @judge_options
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
@@ -81,16 +81,16 @@ def txns(
     output_format: str,
     **options: Any,
 ) -> int:
-    """List the transactional ids in LOGDIR's partitions of __transaction_state, each with the state that its
-    coordinator wrote last, as 'kafka-transactions.sh list' does; --format wide and json show what 'describe'
-    does. HangsIn names the partitions in LOGDIR where a transaction of the id hangs, whatever that state is;
-    'txnkafka lso' shows what to do.
+    """List the transactional ids in LOGDIR's partitions of __transaction_state, each with the last state that
+    its coordinator wrote, like 'kafka-transactions.sh list'; --format wide and json add the fields of
+    'describe'. HangsIn names the partitions in LOGDIR where a transaction of the id hangs, whatever its
+    state; 'txnkafka lso' shows the next step.
 
     LOGDIR is a log directory, a copy of one, or a single partition directory. Several count as directories of
     one broker.
 
     Exit status: 1 when a transaction hangs in a partition or part of the coordinator's log could not be read,
-    2 when nothing of it is in LOGDIR or a partition could not be read.
+    2 when LOGDIR has no partition of that log or a partition could not be read.
     """
     with Progress(messages) as progress:
         judges = Judges(messages, progress, topic=(), partition=(), **options)
@@ -130,7 +130,7 @@ def _check(log_dir: LogDir) -> None:
 
 
 def _hanging(judges: Judges) -> defaultdict[str | None, list[str]]:
-    """Return the partitions in which transactions hang, by transactional id (None: it is not known)."""
+    """Return the partitions with hanging transactions, by transactional id (None: unknown id)."""
     found: defaultdict[str | None, list[str]] = defaultdict(list)
     for report, _ in judges.judged(lambda view, report: None, only_stuck=False):
         for each in report.open_transactions:
@@ -186,7 +186,8 @@ def _write(rows: list[Row], *, wide: bool) -> None:
 
 
 def _open_for(row: Row) -> tuple[object, ...]:
-    """Return what a person wants to know of an open transaction, nothing of another."""
+    """Return the duration, timeout and number of partitions of an open transaction; three times None
+    otherwise."""
     if row["transaction_duration_ms"] is None:
         return None, None, None
     times = row["transaction_duration_ms"], row["transaction_timeout_ms"]

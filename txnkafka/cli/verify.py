@@ -1,4 +1,4 @@
-"""``txnkafka verify`` checks a log directory: what is wrong, where, and what to do."""
+"""``txnkafka verify`` checks a log directory, and reports each fault with its place and remedy."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LISTED = 10
     type=click.Choice(["header", "crc", "records"]),
     default="crc",
     show_default=True,
-    help="Batch headers only; every checksum too; every record decoded too.",
+    help="Check batch headers; and checksums; and decode every record.",
 )
 @click.option("--fail-fast", is_flag=True, help="Stop at the first error or warning.")
 @click.option("--format", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True)
@@ -51,13 +51,13 @@ def verify(
     fail_fast: bool,
     format: str,
 ) -> int:
-    """Check the logs in LOGDIR, and compare the files beside them (indexes, producer snapshots, checkpoints)
-    with the logs. Nothing is changed.
+    """Check the logs in LOGDIR, and compare the derived files (indexes, producer snapshots, checkpoints) with
+    the logs. Nothing is changed.
 
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
     count as directories of one broker. The codes of findings are explained in docs/findings.md.
 
-    Exit status: 1 when there is an error or a warning, 2 when something could not be read and checked.
+    Exit status: 1 for an error or a warning, 2 when a file or partition could not be read and checked.
     """
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.verify import verify as verify_log_dir
@@ -97,13 +97,13 @@ def _begin(progress: Progress, view: PartitionView) -> None:
     try:
         size = sum(segment.size for segment in view.files.segments)
     except (KafkaError, OSError):
-        size = 0  # a finding of verify
+        size = 0  # of the finding, by verify
     progress.partition(view.topic_partition, size)
 
 
 class _Printer:
-    """Writes findings as they come, except for ``json``. As text, consequences of a finding are indented
-    below it, and one fault of several derived files is a line with the names of the others."""
+    """Writes findings as they arrive, except for ``json``. In text, consequences of a finding are indented
+    below it, and the same fault in several derived files is one line plus the other file names."""
 
     def __init__(self, format: str) -> None:
         self._format = format
@@ -111,7 +111,7 @@ class _Printer:
         self._others: list[str] = []
 
     def add(self, finding: Finding) -> None:
-        """Write a finding, or take it to those that are alike."""
+        """Write a finding, or collect it with similar findings."""
         if self._format == "jsonl":
             write_json(finding._asdict())
         elif self._format == "text" and not self._takes(finding):
@@ -127,7 +127,7 @@ class _Printer:
         return is_alike
 
     def end(self) -> None:
-        """Name the files of the findings that were alike."""
+        """Write the file names of the collected similar findings."""
         if self._first is not None and self._others:
             files = dict.fromkeys(each for each in self._others if each != self._first.file)
             names = [file.rpartition("/")[2] for file in files]

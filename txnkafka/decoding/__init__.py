@@ -1,10 +1,10 @@
-"""Decoders of keys and values: each is called with bytes, and returns their content or raises DecodeError.
+"""Decoders of keys and values: callables that take bytes, and return the content or raise DecodeError.
 
     from txnkafka.decoding import AvroDecoder, RegistryDecoder
 
     orders.records(decode_value=RegistryDecoder("http://localhost:8081"))
 
-JSON needs nothing; ``pip install 'txnkafka[decode]'`` installs fastavro and protobuf for the others.
+JSON needs no package; ``pip install 'txnkafka[decode]'`` installs fastavro and protobuf for the others.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Keys and values in Avro's binary encoding, without a header: the schema is known."""
+"""Keys and values in Avro's binary encoding with a fixed schema, without a header."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ __all__ = ["AvroDecoder"]
 
 
 class AvroDecoder:
-    """Decodes Avro with one schema, as JSON text or what JSON stands for. ``references`` are schemas whose
-    names it uses, each before those that use it. Logical types become Python's: datetime, Decimal, UUID."""
+    """Decodes Avro with one schema, given as JSON text or parsed JSON. ``references`` are schemas that it
+    refers to by name, dependencies first. Logical types become Python types: datetime, Decimal, UUID."""
 
     def __init__(self, schema: str | dict[str, Any] | list[Any], references: Iterable[str] = ()) -> None:
         """Raise KafkaError for an invalid schema, MissingPackageError without fastavro."""
@@ -31,7 +31,7 @@ class AvroDecoder:
             named = {}
             self._schema = fastavro.parse_schema(together, named)
             free = free_values(self._schema, named)
-            # compiled code overflows its stack where data are nested deeply; Python's has a limit
+            # deeply nested data overflow the stack of compiled code; Python code has a recursion limit
             reader = "fastavro._read_py" if is_recursive(self._schema, named) else "fastavro"
         except Exception as error:  # fastavro has no base class for its errors
             raise KafkaError(f"the Avro schema is invalid: {type(error).__name__}: {error}") from None
@@ -45,15 +45,15 @@ class AvroDecoder:
         return cls(read_schema_file(path).decode("utf-8", "replace"))
 
     def __call__(self, content: bytes) -> Any:
-        """Return the datum. Raises DecodeError also for bytes behind it: then they have another schema."""
+        """Return the datum. Raises DecodeError, also for bytes after the datum: a sign of another schema."""
         source = io.BytesIO(content)
         try:
             datum = self._read(source, self._schema, None)
-        except Exception as error:  # whatever the bytes lead fastavro to
-            raise DecodeError(f"it is not of the Avro schema: {_reason(error)}") from None
+        except Exception as error:  # fastavro raises errors of any type for wrong bytes
+            raise DecodeError(f"it does not match the Avro schema: {_reason(error)}") from None
         if source.tell() < len(content):
             raise DecodeError(
-                f"it is not of the Avro schema: {len(content) - source.tell()} bytes follow behind the datum"
+                f"it is not of the Avro schema: {len(content) - source.tell()} bytes follow the datum"
             )
         return datum
 

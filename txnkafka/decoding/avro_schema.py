@@ -1,8 +1,8 @@
-"""Schemas of several parts as one, and what a schema says about the cost of a datum of foreign bytes.
+"""Joins schemas of several parts, and bounds the cost of decoding untrusted bytes with a schema.
 
-A datum of a schema that refers to itself may be nested as deeply as it has bytes. An array of items without
-content may have any number of them in a few bytes, and a record of two records of two records … more fields
-than memory has room for. In other data a level, an item or a field costs a byte.
+With a recursive schema, a datum may have as many levels as bytes. An array of empty items may have any number
+of items in a few bytes, and a record of two records of two records … more fields than memory can hold. In all
+other data, each level, item or field takes at least a byte.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ __all__ = ["free_values", "is_recursive", "whole"]
 
 Names = Mapping[str, Any]
 NAMED = ("record", "error", "enum", "fixed")
-MAX_FREE_VALUES = 64  # of a record
+MAX_FREE_VALUES = 64  # per record
 
 
 def whole(schema: Any, names: Names, defined: set[str]) -> Any:
-    """Return a parsed schema with the definition of each named type where it is used first. ``defined`` are
-    the names that have been defined before."""
+    """Return a parsed schema that defines each named type at its first use. ``defined`` are the names defined
+    before."""
     if isinstance(schema, list):
         return [whole(each, names, defined) for each in schema]
     if isinstance(schema, str):
@@ -38,7 +38,7 @@ def whole(schema: Any, names: Names, defined: set[str]) -> Any:
 
 
 def is_recursive(schema: Any, names: Names) -> bool:
-    """Whether a type contains itself."""
+    """Return True if a type contains itself."""
     return _contains_itself(schema, names, (), set())
 
 
@@ -55,7 +55,7 @@ def _contains_itself(schema: Any, names: Names, within: tuple[str, ...], done: s
 
 
 def free_values(schema: Any, names: Names) -> str:
-    """Return which part of a schema gives more values than bytes limit; empty when none does."""
+    """Return the part of a schema whose number of values is not limited by the bytes; empty if none."""
     seen: set[str] = set()
     known: dict[str, int] = {}
 
@@ -76,8 +76,8 @@ def free_values(schema: Any, names: Names) -> str:
 
 
 def _free(schema: Any, names: Names, within: tuple[str, ...], known: dict[str, int]) -> int:
-    """Return the number of values in a datum that takes no bytes; 0 where it takes some. ``known`` has the
-    numbers of named types: a record of two records of two records … has each of them many times."""
+    """Return the number of values in a datum that takes no bytes; 0 if it takes any. ``known`` caches the
+    numbers of named types, which may occur very often in nested records."""
     name, found = _name(schema, names), _resolved(schema, names)
     if name in within or isinstance(found, list):
         return 0

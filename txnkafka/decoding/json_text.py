@@ -14,8 +14,8 @@ class JsonDecoder:
     """Decodes JSON in UTF-8."""
 
     def __call__(self, content: bytes) -> Any:
-        """Return the value that the text stands for. Raises DecodeError."""
+        """Return the parsed value. Raises DecodeError."""
         try:
             return json.loads(content.decode())
         except (ValueError, RecursionError) as error:
-            raise DecodeError(f"it is no JSON: {error}") from None
+            raise DecodeError(f"it is not JSON: {error}") from None

@@ -13,14 +13,14 @@ __all__ = ["ProtobufDecoder"]
 
 
 class ProtobufDecoder:
-    """Decodes one message type to what its JSON stands for, with the names of the ``.proto`` file.
+    """Decodes one message type to the Python form of its JSON, with the field names of the ``.proto`` file.
 
-    ``files`` are encoded FileDescriptorProtos, each before those that import it; ``message`` is a full name
-    such as ``shop.Order``, or the place of a message in the last file as indexes (``[0]``: the first one).
+    ``files`` are encoded FileDescriptorProtos, dependencies first; ``message`` is a full name such as
+    ``shop.Order``, or the indexes of a message in the last file (``[0]``: the first one).
     """
 
     def __init__(self, files: Iterable[bytes], message: str | list[int]) -> None:
-        """Raise KafkaError for descriptors that do not fit, MissingPackageError without protobuf."""
+        """Raise KafkaError for invalid descriptors, MissingPackageError without protobuf."""
         self._json = import_package("google.protobuf.json_format", "Protobuf", "decode")
         pools = import_package("google.protobuf.descriptor_pool", "Protobuf", "decode")
         factory = import_package("google.protobuf.message_factory", "Protobuf", "decode")
@@ -38,7 +38,7 @@ class ProtobufDecoder:
         try:
             files = descriptors.FileDescriptorSet.FromString(content).file
         except Exception as error:
-            raise KafkaError(f"{path} is no descriptor set of protoc: {error}") from None
+            raise KafkaError(f"{path} is not a descriptor set of protoc: {error}") from None
         return cls([file.SerializeToString() for file in files], message)
 
     def __call__(self, content: bytes) -> Any:
@@ -46,9 +46,9 @@ class ProtobufDecoder:
         try:
             message = self._class.FromString(content)
             return self._json.MessageToDict(message, preserving_proto_field_name=True)
-        except Exception as error:  # DecodeError of protobuf, and what JSON cannot show
+        except Exception as error:  # protobuf's DecodeError, and values that JSON cannot represent
             reason = f"{type(error).__name__}: {error}"
-            raise DecodeError(f"it is no {self._class.DESCRIPTOR.full_name}: {reason}") from None
+            raise DecodeError(f"it is not a {self._class.DESCRIPTOR.full_name}: {reason}") from None
 
 
 WELL_KNOWN = (
@@ -58,8 +58,8 @@ WELL_KNOWN = (
 
 
 def _pool(files: Iterable[bytes], pools: Any) -> tuple[Any, str]:
-    """Return a pool with Google's own files, each behind what it imports, and ``files``; and the name of the
-    last one."""
+    """Return a pool with Google's own files, dependencies first, and ``files``; and the name of the last
+    file."""
     pool, last = pools.DescriptorPool(), ""
     descriptors = import_package("google.protobuf.descriptor_pb2", "Protobuf", "decode")
     for name in WELL_KNOWN:
@@ -76,7 +76,7 @@ def _pool(files: Iterable[bytes], pools: Any) -> tuple[Any, str]:
 def _descriptor(pool: Any, file: str, message: str | list[int]) -> Any:
     if isinstance(message, str):
         return pool.FindMessageTypeByName(message)
-    # a file has its messages in the order of the .proto file, as the indexes count
+    # messages are in the order of the .proto file, as the indexes count them
     found: Any = list(pool.FindFileByName(file).message_types_by_name.values())[message[0]]
     for index in message[1:]:
         found = found.nested_types[index]

@@ -2,7 +2,7 @@
 
     0 (one byte), the id of the schema (4 bytes, big endian), [indexes of the message, of Protobuf], content
 
-The registry is asked with two GETs of its REST API, ``/schemas/ids/…`` and ``/subjects/…/versions/…``: the
+Two GETs of the registry's REST API suffice, ``/schemas/ids/…`` and ``/subjects/…/versions/…``, so the
 standard library is enough. Schemas never change, so each is fetched once.
 """
 
@@ -23,10 +23,10 @@ from txnkafka.errors import DecodeError, KafkaError
 
 __all__ = ["RegistryDecoder"]
 
-MAX_SCHEMAS: Final = 1_000  # that are kept; ids are whatever the records say
-MAX_TEXT: Final = 16 << 20  # characters of the schemas that are kept, and of the references of one
+MAX_SCHEMAS: Final = 1_000  # in the cache; the ids in records are not trusted
+MAX_TEXT: Final = 16 << 20  # characters of all cached schemas, and of one schema's references
 MAX_REFERENCES: Final = 1_000
-MAX_DEPTH: Final = 64  # of references that have references
+MAX_DEPTH: Final = 64  # levels of nested references
 MAX_INDEXES: Final = 64
 NOT_FOUND: Final = 404
 
@@ -36,8 +36,8 @@ Name = tuple[str, int]  # subject and version
 
 
 class RegistryDecoder:
-    """Decodes with the schema whose id is in front of the content: Avro, Protobuf or JSON. ``address`` is
-    that of the registry; no other address is ever asked."""
+    """Decodes Avro, Protobuf or JSON with the schema whose id precedes the content. ``address`` is the
+    registry's; no other address is ever contacted."""
 
     def __init__(self, address: str) -> None:
         """Raise ValueError for an address that is not http or https."""
@@ -46,7 +46,7 @@ class RegistryDecoder:
         self._schemas: OrderedDict[int, dict[str, Any]] = OrderedDict()
 
     def __call__(self, content: bytes) -> Any:
-        """Return the content. Raises DecodeError, and KafkaError when the registry does not answer."""
+        """Return the content. Raises DecodeError, and KafkaError if the registry does not respond."""
         if len(content) < 5 or content[0] != 0:
             raise DecodeError("it does not begin with a zero byte and the id of a schema")
         schema_id, rest = int.from_bytes(content[1:5], "big"), content[5:]
@@ -67,14 +67,14 @@ class RegistryDecoder:
         return found
 
     def _forget_large(self) -> None:
-        """Forget the oldest schemas, with their decoders, until the others are small enough together."""
+        """Drop the oldest schemas and their decoders until the rest fits the limit."""
         while len(self._schemas) > 1 and sum(map(_size, self._schemas.values())) > MAX_TEXT:
             oldest, _ = self._schemas.popitem(last=False)
             for key in [key for key in self._decoders if key[0] == oldest]:
                 del self._decoders[key]
 
     def _fetch(self, path: str, what: str) -> dict[str, Any]:
-        """Return a schema with its type and references; of Protobuf as a descriptor."""
+        """Return a schema with its type and references; a Protobuf schema as a descriptor."""
         try:
             found = self._get(path)
             if found.get("schemaType") == "PROTOBUF":
@@ -92,7 +92,7 @@ class RegistryDecoder:
         except (ValueError, RecursionError):
             found = None
         if not isinstance(found, dict) or not isinstance(found.get("schema"), str):
-            raise KafkaError(f"{self._source.address}{path} answers with something else than a schema")
+            raise KafkaError(f"{self._source.address}{path} did not return a schema")
         return found
 
     def _decoder(self, schema_id: int, indexes: tuple[int, ...], schema: dict[str, Any]) -> Decode:
@@ -117,10 +117,10 @@ class RegistryDecoder:
             return AvroDecoder(text, references)
         if kind == "PROTOBUF":
             return ProtobufDecoder([*map(_descriptor, references), _descriptor(text)], list(indexes))
-        raise KafkaError(f"its type {kind} is not known")
+        raise KafkaError(f"its type {kind} is unknown")
 
     def _references(self, schema: dict[str, Any]) -> dict[Name, str]:
-        """Return the texts of all schemas that a schema refers to, each before those that refer to it."""
+        """Return the texts of all schemas that a schema refers to, dependencies first."""
         found: dict[Name, str] = {}
         self._collect(schema, found, set(), 0)
         return found
@@ -145,7 +145,7 @@ class RegistryDecoder:
 
 
 def _references_of(schema: dict[str, Any]) -> list[Name]:
-    """Return subject and version of each schema that a schema refers to."""
+    """Return the subject and version of each direct reference of a schema."""
     try:
         names = [(each["subject"], each["version"]) for each in schema.get("references") or ()]
     except (TypeError, KeyError):
@@ -173,21 +173,21 @@ def _keep(cache: OrderedDict[Any, Any], key: object, value: object) -> None:
 
 
 def _message_indexes(content: bytes) -> tuple[tuple[int, ...], bytes]:
-    """Return the indexes that lead to the message type, and the message. A zero count stands for [0]."""
+    """Return the indexes of the message type, and the message bytes. A count of zero means [0]."""
     count, at = _varint(content, 0)
     if not 0 <= count <= MAX_INDEXES:
-        raise DecodeError(f"{count} indexes of a message are not possible")
+        raise DecodeError(f"{count} message indexes are impossible")
     indexes = []
     for _ in range(count):
         index, at = _varint(content, at)
         if index < 0:
-            raise DecodeError(f"{index} is no index of a message")
+            raise DecodeError(f"{index} is not the index of a message")
         indexes.append(index)
     return tuple(indexes) or (0,), content[at:]
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """Return a zigzag varint, and the position behind it."""
+    """Return a zigzag varint, and the position after it."""
     value = 0
     for i, byte in enumerate(content[at : at + 5]):
         value |= (byte & 0x7F) << (7 * i)

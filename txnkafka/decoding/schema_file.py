@@ -1,4 +1,4 @@
-"""Reads the files that have schemas."""
+"""Reads schema files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LIMIT = 16 << 20
 
 
 def read_schema_file(path: str) -> bytes:
-    """Return the content of a file of this machine, or of an address. Raises LogDirError."""
+    """Return the content of a local file or an address. Raises LogDirError."""
     files, (name,) = open_file_system([path])
     try:
         return files.read(name, LIMIT)

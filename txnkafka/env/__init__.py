@@ -1,5 +1,5 @@
-"""Access to the outside world: files, time and randomness. All other rooms use this one, so that tests can
-replace it."""
+"""Access to the outside world: files, time and randomness. All other packages go through this one, so that
+tests can replace it."""
 
 from __future__ import annotations
 

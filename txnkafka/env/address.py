@@ -1,7 +1,7 @@
 """Parses paths that users give: plain ones, ``file:`` addresses, and addresses of other file systems.
 
-Local paths become absolute here, so that ``.``, ``./x/``, ``x`` and the absolute path are one path: the last
-two directory names of a path identify the partition and the place of its checkpoints.
+Local paths become absolute here, because the last two directory names of a path identify the partition and
+the place of its checkpoints: ``.``, ``./x/``, ``x`` and the absolute path are the same path.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ _ADDRESS = re.compile(r"([A-Za-z][A-Za-z\d+.-]+):(?:(//[^/]*)(?=/|$)|(?=/))")
 
 
 def list_of_paths(paths: object) -> list[str]:
-    """Return one path, or several in any iterable, as a list of str. Raises TypeError for anything but
-    paths."""
+    """Return one path, or an iterable of paths, as a list of str. Raises TypeError for other types."""
     several = [paths] if isinstance(paths, str | bytes | os.PathLike) else paths
     if not isinstance(several, Iterable):
         raise TypeError(f"a path is a str or a pathlib.Path, not {type(paths).__name__}")
@@ -42,10 +41,10 @@ def open_file_system(
     paths: Iterable[str], storage_options: Mapping[str, Any] | None = None
 ) -> tuple[FileSystem, list[str]]:
     """Return the file system of all ``paths``, and their names on it: absolute, without duplicates, and
-    without passwords, which only the file system object has.
+    without passwords, which only the file system object keeps.
 
-    ``storage_options`` are the arguments of fsspec's file system for the scheme of the address. Raises
-    LogDirError for paths of several file systems and for addresses that cannot be opened.
+    ``storage_options`` are the arguments of fsspec's file system for the address's scheme. Raises LogDirError
+    for paths on several file systems and for addresses that cannot be opened.
     """
     given = list(paths)
     if not given or not all(given):
@@ -73,24 +72,24 @@ def _refuse_broker(path: str) -> None:
     """Raise LogDirError for the address of a broker, unless a file has that name."""
     if _BROKER.fullmatch(path) and not os.path.lexists(path):
         raise LogDirError(
-            f"{without_password(path)} is the address of a broker: files are read here, and no broker is "
-            "asked; use kcat or kafka-console-consumer.sh, or name the broker's log directory"
+            f"{without_password(path)} is the address of a broker, but this reads files: "
+            "use kcat or kafka-console-consumer.sh, or name the broker's log directory"
         )
 
 
 def without_password(address: str) -> str:
-    """Return an address with ``***`` in place of a password, safe for messages."""
+    """Return an address with its password replaced by ``***``, safe for messages."""
     return _PASSWORD.sub(r"\1:***@", address, count=1)
 
 
 def password_of(address: str) -> str:
-    """Return the password in an address; empty when there is none."""
+    """Return the password in an address, or an empty string."""
     found = _PASSWORD.search(address)
     return found[2] if found else ""
 
 
 def is_remote(path: str) -> bool:
-    """Whether ``path`` is an address of a file system other than the local one."""
+    """Return True if ``path`` is an address on a file system other than the local one."""
     address = _ADDRESS.match(path)
     return address is not None and address[1].lower() != "file"
 
@@ -99,7 +98,7 @@ def _normalized(address: str) -> str:
     scheme, separator, rest = address.partition("://")
     if not separator:
         shown = without_password(address)
-        raise LogDirError(f"{shown}: an address has two slashes behind its scheme, as in hdfs://host/logs")
+        raise LogDirError(f"{shown}: an address has two slashes after its scheme, as in hdfs://host/logs")
     return f"{scheme.lower()}://{rest.rstrip('/') or rest[:1]}"
 
 
@@ -120,7 +119,7 @@ def _local_path(path: str) -> str:
 
 def _absolute(path: str) -> str:
     """Return ``path`` without ``.``, ``..`` and redundant slashes. The last name is kept even if it is a
-    link, since it identifies the partition. Links in front of ``..`` are resolved, since only the file system
+    link, because it identifies the partition. Links before ``..`` are resolved, because only the file system
     knows their parents."""
     names = path.split("/")
     try:
@@ -129,5 +128,5 @@ def _absolute(path: str) -> str:
             path = os.path.join(os.path.realpath("/".join(names[:end])), *names[end:])
         absolute = os.path.abspath(path)
     except FileNotFoundError:
-        raise LogDirError(f"{path}: the current directory does not exist any more") from None
+        raise LogDirError(f"{path}: the current directory no longer exists") from None
     return "/" + absolute.lstrip("/")

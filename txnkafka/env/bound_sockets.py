@@ -1,4 +1,4 @@
-"""Sockets that are bound to the addresses of a name."""
+"""Creates sockets bound to all addresses of a host name."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _ATTEMPTS = 10  # to find a port that is free on all addresses
 
 
 def bound_sockets(host: str, port: int) -> list[socket.socket]:
-    """Return a stream socket for each address of ``host``, in the order of the system, all with one port;
-    port 0 picks a free one. An address that this machine has not, such as ::1 of localhost, is left out: one
-    that it has is enough. The wildcard of IPv6 includes IPv4, as in Java; an empty host is both
-    wildcards. Raises OSError, also when one of the addresses is in use."""
+    """Return a stream socket for each address of ``host``, in the system's order, all on the same port; port
+    0 picks a free one. Addresses that this machine lacks, such as ::1 of localhost, are left out if at least
+    one other exists. The IPv6 wildcard includes IPv4, as in Java; an empty host is both wildcards. Raises
+    OSError, also if one of the addresses is in use."""
     found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     attempts = 1 if port else _ATTEMPTS
     while True:

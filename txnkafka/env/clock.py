@@ -1,4 +1,4 @@
-"""The clock, in milliseconds since 1970 like Kafka's timestamps, and one that is never set."""
+"""The wall clock in milliseconds since 1970, like Kafka's timestamps, and a monotonic clock."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ class Clock(Protocol):
     """A source of the current time."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, UTC."""
+        """Return milliseconds since the epoch, UTC."""
         ...
 
     def running_ms(self) -> int:
-        """Milliseconds of a clock that is never set; its zero means nothing."""
+        """Return milliseconds of a monotonic clock with an arbitrary zero."""
         ...
 
 
 def running_seconds() -> float:
-    """Seconds of a clock that is never set, to measure how long something took; its zero means nothing."""
+    """Return seconds of a monotonic clock with an arbitrary zero, for measuring durations."""
     return time.perf_counter()
 
 
@@ -29,9 +29,9 @@ class SystemClock:
     """The machine's own clock."""
 
     def now_ms(self) -> int:
-        """Milliseconds since the epoch, UTC."""
+        """Return milliseconds since the epoch, UTC."""
         return time.time_ns() // 1_000_000
 
     def running_ms(self) -> int:
-        """Milliseconds of a clock that is never set; its zero means nothing."""
+        """Return milliseconds of a monotonic clock with an arbitrary zero."""
         return time.monotonic_ns() // 1_000_000

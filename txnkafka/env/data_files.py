@@ -1,9 +1,8 @@
-"""Files that are written (data directories, exports): the protocols, and the implementation for local files.
+"""Writable files (data directories, exports): the protocols, and the implementation for local files.
 
-Data that must survive a power cut is synced, and so is the directory with its name: a new name that was not
-synced may be lost, an old name may reappear. Every change of the disk is one call here, so that a test can
-stop before any of them, let any of them fail, and compute the possible states after a power cut. Calls raise
-OSError.
+To survive a power cut, both the data and the directory with its name must be synced: otherwise a new name may
+be lost, or an old name reappear. Every change of the disk is one call here, so that a test can stop before
+any call, make any call fail, and compute the possible states after a power cut. Calls raise OSError.
 """
 
 from __future__ import annotations
@@ -23,21 +22,21 @@ from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, Read
 
 __all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock", "Volume"]
 
-Bytes = bytes | bytearray | memoryview  # a memoryview of single bytes
-PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # for one system call
+Bytes = bytes | bytearray | memoryview  # a memoryview must have items of one byte
+PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # parts per system call
 
 
 class DataFile(ReadableFile, Protocol):
     """A file that is open for reading and writing. Closing it does not sync it."""
 
     def fileno(self) -> int:
-        """Return the descriptor, for calls like sendfile. Raises io.UnsupportedOperation, an OSError, where
-        the file has none."""
+        """Return the descriptor, for calls like sendfile. Raises io.UnsupportedOperation, an OSError, if the
+        file has no descriptor."""
         ...
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         """Write the parts consecutively from ``position`` on, in one system call if possible. After an
-        OSError the file may contain any part of them."""
+        OSError the file may contain any part of the bytes."""
         ...
 
     def truncate(self, size: int) -> None:
@@ -46,13 +45,12 @@ class DataFile(ReadableFile, Protocol):
 
     def sync(self) -> None:
         """Sync content and size to the disk, but not the name. After an OSError the content on the disk is
-        unknown, and a second call may succeed without having written anything."""
+        unknown, and another call may succeed although it writes nothing."""
         ...
 
 
 class Volume(NamedTuple):
-    """The absolute ``path`` of a directory; bytes of its file system, and those that may still be written, -1
-    where nobody knows."""
+    """The absolute ``path`` of a directory; the total and usable bytes of its file system, -1 if unknown."""
 
     path: str
     total_bytes: int = -1
@@ -63,7 +61,7 @@ class Lock(Protocol):
     """A lock that lasts until it is closed or the process ends."""
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         ...
 
 
@@ -95,17 +93,17 @@ class DataFiles(FileSystem, Protocol):
         ...
 
     def sync_file_system(self, path: str) -> bool:
-        """Sync the whole file system of ``path``, contents and names. Returns False without waiting where the
-        system has no such call, or one that hides errors."""
+        """Sync the whole file system of ``path``, contents and names. Returns False without syncing if the
+        system lacks such a call, or if the call hides errors."""
         ...
 
     def lock(self, path: str) -> Lock | None:
-        """Lock a file, which is created if necessary; None when another process or this one has the lock. A
-        forked child does not inherit it."""
+        """Lock a file, creating it if necessary; return None when this or another process has the lock. A
+        forked child does not inherit the lock."""
         ...
 
     def is_locked_here(self, path: str) -> bool:
-        """Whether this process has locked a file."""
+        """Return True if this process has locked a file."""
         ...
 
     def set_modified_ms(self, path: str, ms: int) -> None:
@@ -113,7 +111,7 @@ class DataFiles(FileSystem, Protocol):
         ...
 
     def volume(self, path: str) -> Volume:
-        """Where a directory is, and how much room is there."""
+        """Return the place and the free space of a directory."""
         ...
 
 
@@ -175,7 +173,7 @@ class LocalDataFiles(LocalFileSystem):
         return "LocalDataFiles()"
 
     def exists(self, path: str) -> bool:
-        return os.path.lexists(path)  # a dangling link occupies the name, too
+        return os.path.lexists(path)  # a dangling link also occupies the name
 
     def create(self, path: str) -> LocalDataFile:
         return LocalDataFile(path, os.O_CREAT | os.O_EXCL)
@@ -240,15 +238,15 @@ def _behind(parts: Sequence[Bytes], count: int) -> Sequence[Bytes]:
 
 def _sync(descriptor: int) -> None:
     if sys.platform == "darwin":
-        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # on macOS fsync leaves the data in the drive's cache
+        fcntl.fcntl(descriptor, fcntl.F_FULLFSYNC)  # on macOS, fsync leaves the data in the drive's cache
     else:
         os.fdatasync(descriptor)
 
 
 @cache
 def _syncfs() -> Callable[[int], int] | None:
-    """Return syncfs(2), which reports errors since Linux 5.8. Only owners that create partitions load
-    ctypes."""
+    """Return syncfs(2), which reports errors since Linux 5.8. Imports ctypes only for processes that create
+    partitions."""
     import ctypes
 
     release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))

@@ -1,4 +1,4 @@
-"""Durable changes from several calls of DataFiles, in an order that makes a power cut in between harmless."""
+"""Durable changes from several calls of DataFiles, ordered so that a power cut between them is harmless."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ __all__ = [
     "write_durably",
 ]
 
-NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # systems differ
+NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # depends on the system
 
 
 def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp") -> None:
-    """Write a whole small file atomically: after a crash it has all of its content or does not exist; an
-    older one is replaced.
+    """Write a small file atomically and durably: after a crash, ``path`` has the complete new content, or its
+    old content if it existed.
 
-    The file is first written to ``path`` with ``suffix``: concurrent writers need different suffixes. Raises
-    OSError; then either the old or the new file exists.
+    The content is first written to ``path`` with ``suffix``: concurrent writers need different suffixes.
+    Raises OSError; then either the old or the new file exists.
     """
     replace_file(files, path, content, suffix=suffix)
     files.sync_directory(files.split(path)[0])
@@ -36,10 +36,10 @@ def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = 
 def replace_file(
     files: DataFiles, path: str, content: Bytes, *, suffix: str = ".tmp", is_synced: bool = True
 ) -> None:
-    """Like ``write_durably``, but the name is not durable yet: the caller syncs the directory, and the
-    content unless ``is_synced``."""
+    """Like ``write_durably`` without syncing the name: the caller syncs the directory, and the content unless
+    ``is_synced``."""
     fresh = f"{path}{suffix}"
-    if files.exists(fresh):  # left by a crash
+    if files.exists(fresh):  # left over from a crash
         files.remove(fresh)
     file = files.create(fresh)
     try:
@@ -51,13 +51,13 @@ def replace_file(
             file.close()
         files.rename(fresh, path)
     except OSError:
-        with suppress(OSError):  # the first error is raised
+        with suppress(OSError):  # raise the first error
             files.remove(fresh)
         raise
 
 
 def sync_new_directories(files: DataFiles, parent: str, paths: Iterable[str]) -> None:
-    """Sync new directories in ``parent`` with the files in them; in one call where the system has one. Raises
+    """Sync new directories in ``parent`` with their files, in one system call if available. Raises
     OSError."""
     if files.sync_file_system(parent):
         return
@@ -73,8 +73,8 @@ def sync_new_directories(files: DataFiles, parent: str, paths: Iterable[str]) ->
 
 
 def make_directories(files: DataFiles, path: str) -> None:
-    """Create a directory and its parents durably; it may exist already. Raises OSError that names the
-    directory which cannot be created."""
+    """Create a directory and its parents durably, unless they exist. Raises OSError with the directory that
+    cannot be created."""
     if files.is_directory(path):
         return
     parent = files.split(path)[0]
@@ -82,7 +82,7 @@ def make_directories(files: DataFiles, path: str) -> None:
     try:
         files.make_directory(path)
     except FileExistsError:
-        if not files.is_directory(path):  # else another process has created it meanwhile
+        if not files.is_directory(path):  # else another process has just created it
             raise
     except OSError as error:
         raise OSError(error.errno, f"cannot create the directory: {error.strerror}", path) from error
@@ -90,9 +90,9 @@ def make_directories(files: DataFiles, path: str) -> None:
 
 
 def remove_tree(files: DataFiles, path: str) -> None:
-    """Remove a file, or a directory and everything in it; it need not exist. Links are not followed. Raises
+    """Remove a file, or a directory and everything in it, if it exists. Links are not followed. Raises
     OSError."""
-    doomed = [path]  # a stack: a directory is below its entries, and there may be thousands of levels
+    doomed = [path]  # a stack, entries above their directory: recursion could reach thousands of levels
     while doomed:
         try:
             files.remove(doomed[-1])

@@ -1,11 +1,11 @@
 """Locks files like Java: POSIX record locks over the whole file, without waiting.
 
-Such a lock belongs to the process. A second one in the same process would be granted, and closing *any*
-descriptor of the file releases the lock. So the inodes that this process has locked are recorded here, and a
-locked file is never opened to test its lock. A forked child has none of its parent's locks.
+Such a lock belongs to the process: the same process could lock the file again, and closing *any* descriptor
+of the file releases the lock. So this module records the inodes that this process has locked, and never opens
+a locked file to test its lock. A forked child has none of its parent's locks.
 
-Only regular files are opened, and no open blocks: a FIFO would block all users of ``_guard``, including
-fork(). A file that is a link is not locked, because opening it may create a file elsewhere.
+Only regular files are opened, without blocking: a FIFO would block all users of ``_guard``, including fork().
+A link is not locked, because opening it may create a file elsewhere.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ NOT_REGULAR = "not a regular file"
 
 _held: dict[tuple[int, int], FileLock] = {}
 _guard = threading.Lock()
-_FLAGS = os.O_CLOEXEC | os.O_NONBLOCK  # a regular file may have become a FIFO meanwhile
+_FLAGS = os.O_CLOEXEC | os.O_NONBLOCK  # the regular file may just have been replaced by a FIFO
 
 
 class FileLock:
-    """A lock that this process has until ``close``, or until the process ends."""
+    """A lock that this process holds until ``close`` or its end."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
 
     def close(self) -> None:
-        """Let others have it."""
+        """Release the lock."""
         with _guard:
             if self._descriptor >= 0:
                 del _held[_identity(os.fstat(self._descriptor))]
                 self.forget()
 
     def forget(self) -> None:
-        """Close the descriptor; in a child this does not affect the parent's lock."""
+        """Close the descriptor; in a child, this does not affect the parent's lock."""
         os.close(self._descriptor)
         self._descriptor = -1
 
 
 def lock_file(path: str) -> FileLock | None:
-    """Lock a file, which is created if necessary; None when another process or this one has the lock. Raises
-    OSError, with ELOOP for a link and EINVAL for anything but a regular file."""
+    """Lock a file, creating it if necessary; return None when this or another process has the lock. Raises
+    OSError: ELOOP for a link, EINVAL for other files that are not regular."""
     with _guard:
         if _is_held(path):
             return None
@@ -77,8 +77,8 @@ def lock_file(path: str) -> FileLock | None:
 
 
 def is_file_locked(path: str) -> bool:
-    """Whether another process or this one has locked a file; False when it cannot be opened or is no regular
-    file."""
+    """Return True if this or another process has locked a file; False if it cannot be opened or is not
+    regular."""
     if not os.path.isfile(path):
         return False
     with _guard:
@@ -89,8 +89,7 @@ def is_file_locked(path: str) -> bool:
         except OSError:
             return False
         try:
-            # F_GETLK only tests: taking the lock, even for a moment, could stop a broker that is just
-            # starting.
+            # F_GETLK only tests: a lock held even for a moment could make a starting broker fail.
             answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
             return _lock_type(answer) != fcntl.F_UNLCK
         finally:
@@ -98,13 +97,13 @@ def is_file_locked(path: str) -> bool:
 
 
 def is_file_locked_here(path: str) -> bool:
-    """Whether this process has locked a file."""
+    """Return True if this process has locked a file."""
     with _guard:
         return _is_held(path)
 
 
 def check_regular(path: str, *, follow: bool) -> None:
-    """Raise OSError if the path exists and is no regular file, without opening it: opening alone may affect a
+    """Raise OSError if the path exists and is not a regular file. Does not open it: that may affect a
     device."""
     try:
         mode = os.stat(path, follow_symlinks=follow).st_mode
@@ -146,5 +145,5 @@ def _begin_as_child() -> None:
     _guard.release()
 
 
-# no thread is between opening and locking during a fork
+# during a fork, no thread is between opening and locking
 os.register_at_fork(before=_guard.acquire, after_in_parent=_guard.release, after_in_child=_begin_as_child)

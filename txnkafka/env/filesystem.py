@@ -1,9 +1,8 @@
-"""File systems for reading log directories. ``data_files.py`` writes.
+"""File systems for reading log directories. Writing: ``data_files.py``.
 
-``FileSystem`` is the protocol, ``LocalFileSystem`` the local one; ``remote.py`` has the others. Only regular
-files are opened: a FIFO or a device in place of a segment would block or never end. Links are followed for
-reading, never for writing. A read that finally fails raises the OSError of the system; the callers decide how
-to handle it.
+``FileSystem`` is the protocol, ``LocalFileSystem`` the local implementation; ``remote.py`` has the others.
+Only regular files are opened: a FIFO or a device in place of a segment would block or never end. Links are
+followed for reading, never for writing. A failed read raises the system's OSError; callers handle it.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ __all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "MappedBytes", "Re
 
 
 class DirectoryEntry(NamedTuple):
-    """An entry of a directory. ``size`` is 0 for directories; an entry that was removed meanwhile is not
-    listed. For a link ``is_directory`` and ``size`` are those of its target. ``fault`` says why it cannot be
-    opened: a FIFO or a device, or a link that is dangling, circular, or without permission."""
+    """An entry of a directory. ``size`` is 0 for directories; an entry removed during the listing is left
+    out. For a link, ``is_directory`` and ``size`` describe its target. ``fault`` is the reason why the entry
+    cannot be opened: a FIFO or a device, or a link that is dangling, circular, or without permission."""
 
     name: str
     is_directory: bool
@@ -34,22 +33,22 @@ class DirectoryEntry(NamedTuple):
 
     @property
     def may_be_directory(self) -> bool:
-        """Whether this is a directory, or its type is unknown."""
+        """True for a directory, and for an entry of unknown type."""
         return self.is_directory or self.fault not in ("", NOT_REGULAR)
 
 
 class MappedBytes(Protocol):
-    """A mapping of the beginning of a file. It lives as long as a view of it; bytes that the file no longer
-    has read as zero."""
+    """A memory mapping of the beginning of a file. It lives as long as any view of it; bytes cut off the file
+    read as zero."""
 
     def read(self, position: int, length: int) -> memoryview:
-        """Return a view of these bytes, of fewer at the end. Raises OSError when the file cannot be read this
-        way any more."""
+        """Return a view of these bytes, fewer at the end. Raises OSError if the file can no longer be read
+        through the mapping."""
         ...
 
     def changed(self) -> bool:
-        """Whether the file may contain other bytes now than when it was mapped. Bytes that were read are
-        valid only if this is still False afterwards."""
+        """Return True if the file may have changed since it was mapped. Bytes read are valid only if this is
+        still False afterwards."""
         ...
 
 
@@ -61,21 +60,21 @@ class ReadableFile(Protocol):
         ...
 
     def read_into(self, buffer: memoryview, position: int) -> int:
-        """Fill ``buffer`` from ``position`` on; returns the number of bytes read, fewer at the end of the
+        """Fill ``buffer`` from ``position`` on; return the number of bytes read, fewer at the end of the
         file."""
         ...
 
     def read_ahead(self, position: int, length: int) -> None:
-        """Announce that these bytes are read next, so that they can be fetched meanwhile. With length 0
-        nothing more is read, and memory for it is released."""
+        """Announce that these bytes are read next, to prefetch them. Length 0: no more reads follow, release
+        the memory."""
         ...
 
     def map(self, size: int) -> MappedBytes | None:
-        """Map the first ``size`` bytes; None where the file cannot be mapped."""
+        """Map the first ``size`` bytes; return None if the file cannot be mapped."""
         ...
 
     def close(self) -> None:
-        """Close the file; mappings of it stay."""
+        """Close the file; its mappings stay valid."""
         ...
 
 
@@ -90,8 +89,8 @@ class FileSystem(Protocol):
     maps_files: bool
 
     def load(self, path: str, names: Iterable[str]) -> None:
-        """Announce that everything below ``path`` will be listed, and its small files of these names read: a
-        file system with slow requests loads them together. Raises OSError."""
+        """Announce that the whole tree below ``path`` will be listed, and its small files of these names
+        read: a file system with slow requests loads them together. Raises OSError."""
         ...
 
     def list(self, path: str) -> list[DirectoryEntry]:
@@ -99,11 +98,11 @@ class FileSystem(Protocol):
         ...
 
     def is_directory(self, path: str) -> bool:
-        """Whether ``path`` is a directory."""
+        """Return True if ``path`` is a directory."""
         ...
 
     def exists(self, path: str) -> bool:
-        """Whether ``path`` exists."""
+        """Return True if ``path`` exists."""
         ...
 
     def open(self, path: str) -> ReadableFile:
@@ -115,7 +114,7 @@ class FileSystem(Protocol):
         ...
 
     def is_locked(self, path: str) -> bool:
-        """Whether a process has locked ``path``, as a running broker has locked ``.lock``."""
+        """Return True if a process has locked ``path``; a running broker has locked ``.lock``."""
         ...
 
     def join(self, path: str, *names: str) -> str:
@@ -156,8 +155,8 @@ class LocalFile:
         return done
 
     def content(self, size: int) -> bytes:
-        """Read the first ``size`` bytes, fewer where the file ends; without a copy unless the system returns
-        them in pieces."""
+        """Read the first ``size`` bytes, fewer at the end of the file; copied only if the system returns
+        pieces."""
         content = os.pread(self._descriptor, size, 0)
         while 0 < len(content) < size:
             more = os.pread(self._descriptor, size - len(content), len(content))
@@ -200,7 +199,7 @@ class LocalFileSystem:
                 try:
                     status = entry.stat()
                 except OSError as error:
-                    # deleted by its broker since the listing; but a dangling link is still an entry
+                    # deleted by its broker since the listing; a dangling link is still an entry
                     if is_link or not isinstance(error, FileNotFoundError):
                         fault = error.strerror or str(error)
                         found.append(DirectoryEntry(entry.name, False, 0, 0, is_link, fault))
@@ -226,7 +225,7 @@ class LocalFileSystem:
         try:
             size = file.size()
             if size > limit:
-                raise OSError(errno.EFBIG, f"{size} bytes, more than the {limit} such a file may have", path)
+                raise OSError(errno.EFBIG, f"{size} bytes, more than the limit of {limit}", path)
             return file.content(size)
         finally:
             file.close()

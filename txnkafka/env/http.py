@@ -1,4 +1,4 @@
-"""Fetches small documents over HTTP, from the address that the user named and no other."""
+"""Fetches small documents over HTTP, only from the address that the user gave."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from txnkafka.errors import KafkaError
 
 __all__ = ["HttpSource", "HttpStatusError"]
 
-TIMEOUT_SECONDS: Final = 30  # for each part of an answer, and for all of its content
+TIMEOUT_SECONDS: Final = 30  # per read of a response, and for its whole content
 PART_BYTES: Final = 64 << 10
-LIMIT: Final = 16 << 20  # of an answer
+LIMIT: Final = 16 << 20  # bytes of a response
 
 
 class HttpStatusError(KafkaError):
-    """The server answered with another status than 200."""
+    """The server responded with a status other than 200."""
 
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
@@ -29,7 +29,7 @@ class HttpStatusError(KafkaError):
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """Refuses redirections: they would lead to an address that the user did not name."""
+    """Refuses redirects: they lead to an address that the user did not give."""
 
     def redirect_request(self, *_: Any) -> None:
         return None
@@ -43,7 +43,7 @@ class HttpSource:
         parts = urllib.parse.urlsplit(address)
         self.address = without_password(address).rstrip("/")
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"{self.address} is no address such as http://host:8081")
+            raise ValueError(f"{self.address} is not an address such as http://host:8081")
         host = parts.netloc.rpartition("@")[2]
         self._base = urllib.parse.urlunsplit((parts.scheme, host, parts.path.rstrip("/"), "", ""))
         self._headers = {}
@@ -55,7 +55,7 @@ class HttpSource:
         self._opener = urllib.request.build_opener(_NoRedirects())
 
     def get(self, path: str) -> bytes:
-        """Fetch one document. Raises HttpStatusError, and KafkaError when there is no answer."""
+        """Fetch one document. Raises HttpStatusError, and KafkaError without a response."""
         request = urllib.request.Request(f"{self._base}{path}", headers=self._headers)
         try:
             with self._opener.open(request, timeout=TIMEOUT_SECONDS) as answer:
@@ -63,13 +63,13 @@ class HttpSource:
         except urllib.error.HTTPError as error:
             with error:
                 raise HttpStatusError(f"{self.address}{path}: HTTP status {error.code}", error.code) from None
-        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: no possible address
+        except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: an impossible address
             reason = getattr(error, "reason", None) or error
             raise KafkaError(f"{self.address}{path} does not answer: {reason}") from None
         return content
 
     def _content(self, path: str, answer: http.client.HTTPResponse) -> bytes:
-        """Read an answer; one that comes byte by byte must end in time, too."""
+        """Read a response within the time limit, even if it arrives byte by byte."""
         content, end = bytearray(), time.monotonic() + TIMEOUT_SECONDS
         while part := answer.read1(PART_BYTES):
             content += part

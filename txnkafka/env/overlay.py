@@ -1,4 +1,4 @@
-"""Changes in memory on top of files that are only read: for dry runs, which write nothing to the disk."""
+"""Changes in memory over read-only files: for dry runs, which write nothing to the disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Content:
         self.path = path
         self.kept = kept
         self.tail = bytearray()
-        self.modified_ms: int | None = None  # None: that of the base's file
+        self.modified_ms: int | None = None  # None: the time of the base's file
 
     @property
     def size(self) -> int:
@@ -33,7 +33,7 @@ class _Content:
 
 
 class _Changes(dict[str, _T]):
-    """What became of each changed path; ``below`` has the same for the names in each directory."""
+    """State of each changed path; ``below`` has the same states by directory and name."""
 
     def __init__(self, split: Callable[[str], tuple[str, str]]) -> None:
         super().__init__()
@@ -96,7 +96,7 @@ class OverlayFiles:
         file = self.open(path)
         try:
             if file.size() > limit:
-                raise OSError(errno.EFBIG, f"more than the {limit} bytes such a file may have", path)
+                raise OSError(errno.EFBIG, f"more than the limit of {limit} bytes", path)
             buffer = bytearray(file.size())
             del buffer[file.read_into(memoryview(buffer), 0) :]
             return bytes(buffer)
@@ -148,7 +148,7 @@ class OverlayFiles:
             raise FileNotFoundError(errno.ENOENT, "no such file", path)
 
     def _is_link(self, path: str) -> bool:
-        """Whether the path is a link in the base, which is removed without what it leads to."""
+        """Return True if the path is a link in the base: it is removed without its target."""
         if path in self._directories:
             return False
         folder, name = self.split(path)
@@ -222,11 +222,11 @@ class _OverlayFile:
         return None
 
     def fileno(self) -> int:
-        raise io.UnsupportedOperation("what is written over a file is in memory and has no descriptor")
+        raise io.UnsupportedOperation("a file changed in memory has no descriptor")
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
         content = self._content
-        if position < content.kept and self._file is not None:  # from here on the content is the tail
+        if position < content.kept and self._file is not None:  # later bytes are in the tail
             before = bytearray(content.kept - position)
             self._file.read_into(memoryview(before), position)
             content.kept, content.tail = position, before + content.tail
@@ -242,7 +242,7 @@ class _OverlayFile:
         content.tail += bytes(size - content.size)
 
     def sync(self) -> None:
-        """Do nothing: no change is on the disk."""
+        """Do nothing: changes never reach the disk."""
 
     def close(self) -> None:
         if self._file is not None:

@@ -1,4 +1,4 @@
-"""Imports packages that only some installations have."""
+"""Imports optional packages."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ __all__ = ["import_package"]
 
 
 def import_package(package: str, purpose: str, extra: str) -> Any:
-    """Import a package of an extra. Raises MissingPackageError, which says what needs it and what to
-    install."""
+    """Import a package of an extra. Raises MissingPackageError with the purpose and the extra to install."""
     try:
         return import_module(package)
     except ImportError as error:

@@ -9,12 +9,12 @@ from txnkafka.errors import LogDirError
 
 __all__ = ["Process", "is_of_another_user", "this_process", "thread_count"]
 
-MOST_THREADS = 4  # by default; each takes memory for the records it decodes ahead
+MOST_THREADS = 4  # by default: each thread takes memory for records decoded ahead
 
 
 class Process:
-    """A process; ``is_here`` is False in its children. An object that writes keeps the ``this_process()`` of
-    its opening."""
+    """A process; ``is_here`` is False in its children. A writer keeps the ``this_process()`` at its
+    opening."""
 
     __slots__ = ("is_here", "number")
 
@@ -40,8 +40,8 @@ def this_process() -> Process:
 
 
 def thread_count(threads: int | None = None) -> int:
-    """Return ``threads``; for None one for each processor that this process may use, at most 4. Raises
-    ValueError for a number below 1, TypeError for anything but an int."""
+    """Return ``threads``; for None, the number of processors that this process may use, at most 4. Raises
+    ValueError for a number below 1, TypeError unless it is an int."""
     if threads is None:
         affinity = getattr(os, "sched_getaffinity", None)  # not on macOS
         return min(len(affinity(0)) if affinity else os.cpu_count() or 1, MOST_THREADS)
@@ -53,8 +53,8 @@ def thread_count(threads: int | None = None) -> int:
 
 
 def is_of_another_user(path: str) -> bool:
-    """Whether root runs this, and somebody else owns ``path``, who could not open what is created there.
-    Raises OSError."""
+    """Return True if this process runs as root and another user owns ``path``, who could not open files that
+    root creates there. Raises OSError."""
     return os.geteuid() == 0 and os.stat(path).st_uid != 0
 
 

@@ -1,4 +1,4 @@
-"""Random numbers and unique names. A simulation replaces their source by one that a seed determines."""
+"""Random numbers and unique names. A simulation replaces their source by a seeded one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def unique_name() -> str:
 
 @contextmanager
 def random_from(source: Random) -> Iterator[None]:
-    """Take all random numbers of this process from ``source`` while the context lasts."""
+    """Take all random numbers of this process from ``source`` within the context."""
     global _source
     before, _source = _source, source
     try:

@@ -1,4 +1,4 @@
-"""Reads files on object stores, HDFS and all other file systems of fsspec.
+"""Reads files on object stores, HDFS and other file systems of fsspec.
 
 A request takes milliseconds, whatever its size. So directory listings are cached, small files are fetched
 many at a time, logs are read in large windows, and the next window is fetched while the current one is
@@ -31,13 +31,12 @@ T = TypeVar("T")
 class RemoteFileSystem:
     """The file system of an address such as ``s3://bucket/kafka-logs``; paths are addresses.
 
-    A directory listing does not change after it was first read. The pickled object is the address and the
-    options: it connects again where it is used, also after a fork. Raises LogDirError for an address that no
-    package opens. Only this object has the password of an address: paths, and so messages, have ``***`` in
-    its place.
+    Directory listings are cached for ever. A pickled object contains the address and the options, and
+    connects again where it is used, also after a fork. Raises LogDirError for an address that no package
+    opens. Only this object keeps the password of an address: paths, and so messages, have ``***`` instead.
     """
 
-    window_bytes = 8 << 20  # with 20 ms a request and 100 MB/s a fifth of the time is waiting
+    window_bytes = 8 << 20  # at 20 ms per request and 100 MB/s, a fifth of the time is latency
     maps_files = False
 
     def __init__(self, address: str, storage_options: Mapping[str, Any] | None = None) -> None:
@@ -54,7 +53,7 @@ class RemoteFileSystem:
         return RemoteFileSystem, (self._address, self._options)
 
     def is_same(self, other: RemoteFileSystem) -> bool:
-        """Whether both use the same connection."""
+        """Return True if both use the same connection."""
         return bool(self._backend == other._backend)
 
     def load(self, path: str, names: Iterable[str]) -> None:
@@ -91,7 +90,7 @@ class RemoteFileSystem:
             return self._contents[path]
         size = self._size(path)
         if size > limit:
-            raise OSError(errno.EFBIG, f"{size} bytes, more than the {limit} such a file may have", path)
+            raise OSError(errno.EFBIG, f"{size} bytes, more than the limit of {limit}", path)
         return self._fetch(path, 0, size).result()
 
     def is_locked(self, path: str) -> bool:
@@ -124,18 +123,18 @@ class RemoteFileSystem:
         return self._listings[path]
 
     def _enter(self, directory: str, relative: str, info: Info) -> None:
-        """Cache an entry, and the directories above it: in an object store they are only parts of names."""
+        """Cache an entry and its parent directories: in an object store they exist only as parts of names."""
         while relative:
             name, _, relative = relative.partition("/")
             if not name:
-                return  # the object that some tools create in place of a directory
+                return  # the placeholder object that some tools create for a directory
             is_directory = bool(relative) or info["type"] == "directory"
             size = 0 if is_directory else int(info["size"] or 0)
             self._listings.setdefault(directory, {})[name] = DirectoryEntry(name, is_directory, size, 0)
             directory = self.join(directory, name)
 
     def _fetch_small(self, path: str, names: frozenset[str]) -> None:
-        """Fetch all small files of these names at once. Files that fail are read again individually, which
+        """Fetch all small files of these names at once. Failed files are read again individually, which
         reports the error."""
         wanted = {
             self.join(directory, entry.name): entry.size
@@ -169,19 +168,18 @@ class RemoteFileSystem:
         return str(self._backend._strip_protocol(path))
 
     def _name_below(self, path: str, info: Info) -> str:
-        """Return the path of an entry relative to directory ``path``; empty for the directory itself."""
+        """Return the path of an entry relative to the directory ``path``; empty for the directory itself."""
         return self._key(info["name"]).removeprefix(self._key(path)).strip("/")
 
     def _fetch(self, path: str, start: int, end: int) -> Future[bytes]:
-        """Return a future of the bytes [start, end) of a file; it raises OSError unless all of them
-        arrive."""
+        """Return a future of the bytes [start, end) of a file; it raises OSError if any are missing."""
 
         def fetched() -> bytes:
             if start == end:
                 return b""
             content = self._guarded(path, self._backend.cat_file, self._key(path), start=start, end=end)
             if len(content) != end - start:
-                text = f"{len(content)} bytes came for {start} to {end}: was the file replaced meanwhile?"
+                text = f"{len(content)} bytes received for {start} to {end}: was the file replaced?"
                 raise OSError(errno.EIO, text, path)
             return bytes(content)
 
@@ -196,7 +194,7 @@ class RemoteFileSystem:
         return self._thread.submit(function, *arguments, **keywords)
 
     def _guarded(self, path: str, function: Callable[..., T], *arguments: Any, **keywords: Any) -> T:
-        """Call the backend; all of its errors become OSErrors about ``path``."""
+        """Call the backend; convert all its errors to OSErrors about ``path``."""
         try:
             return function(*arguments, **keywords)
         except BaseException as error:
@@ -207,6 +205,6 @@ class RemoteFileSystem:
 
 
 def _authority(address: str) -> str:
-    """Return scheme, user and host, the common prefix of all paths of a file system."""
+    """Return scheme, user and host: the common prefix of all paths on a file system."""
     scheme, _, rest = address.partition("://")
     return f"{scheme}://{rest.partition('/')[0]}"

@@ -1,7 +1,7 @@
 """Finds the fsspec file system for an address, and translates its errors.
 
-fsspec is not needed for local files and may be missing. Most of its schemes need one more package; for the
-large object stores obstore works as well, and comes with ``txnkafka[files]``.
+fsspec is optional: local files do not need it. Most schemes need one more package; for the large object
+stores, obstore works as well and is part of ``txnkafka[files]``.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 __all__ = ["connect", "explained", "is_panic"]
 
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
-REFUSALS = ("permission", "credential", "auth", "forbidden")  # in names of exceptions
-SECRET = re.compile("secret|password|token|key|credential|sas", re.IGNORECASE)  # in names of options
+REFUSALS = ("permission", "credential", "auth", "forbidden")  # parts of exception names
+SECRET = re.compile("secret|password|token|key|credential|sas", re.IGNORECASE)  # parts of option names
 INSTALL = "pip install 'txnkafka[files]'"
-LONGEST_TEXT = 400  # some packages print all that they have tried
+LONGEST_TEXT = 400  # some packages list everything that they tried
 
 
 def connect(address: str, options: Mapping[str, Any]) -> AbstractFileSystem:
-    """Open the fsspec file system of an address; ``options`` are those of its package. Raises LogDirError."""
+    """Open the fsspec file system of an address; ``options`` are passed to its package. Raises
+    LogDirError."""
     shown = without_password(address)
     if "::" in address:
         raise LogDirError(f"{shown}: addresses within addresses (::) are not supported; unpack it first")
@@ -50,7 +51,7 @@ def connect(address: str, options: Mapping[str, Any]) -> AbstractFileSystem:
 
 
 def _import(address: str, scheme: str) -> None:
-    """Find the package for a scheme; obstore where fsspec's own choice is not installed."""
+    """Import the package for a scheme, or obstore if fsspec's own choice is not installed."""
     try:
         import fsspec
     except ImportError:
@@ -59,7 +60,7 @@ def _import(address: str, scheme: str) -> None:
         fsspec.get_filesystem_class(scheme)
     except ValueError:
         raise LogDirError(
-            f"{address}: there is no file system {scheme!r}; fsspec.available_protocols() lists them"
+            f"{address}: unknown file system {scheme!r}; fsspec.available_protocols() lists the known ones"
         ) from None
     except ImportError as error:
         if scheme not in OBSTORE_SCHEMES or not _register_obstore(scheme):
@@ -77,13 +78,12 @@ def _register_obstore(scheme: str) -> bool:
 
 
 def is_panic(error: BaseException) -> bool:
-    """Whether an error is a panic of a backend in Rust: that is no Exception, but should not end the
-    program."""
+    """Return True for a panic of a Rust backend: it is not an Exception, but should not end the program."""
     return type(error).__name__ == "PanicException"
 
 
 def explained(error: BaseException, path: str, options: Mapping[str, Any]) -> OSError:
-    """Translate a backend's error to an OSError about ``path`` with advice."""
+    """Translate a backend's error to an OSError about ``path``, with advice."""
     kind = type(error).__name__.lower()
     if isinstance(error, FileNotFoundError) or "notfound" in kind or "NoSuchBucket" in str(error):
         return FileNotFoundError(errno.ENOENT, "does not exist, or not for these credentials", path)

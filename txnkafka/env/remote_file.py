@@ -1,4 +1,4 @@
-"""A file of a remote file system, with one window in memory and the next one being fetched."""
+"""A file on a remote file system: one window in memory while the next one is fetched."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _Piece(NamedTuple):
 
 
 class RemoteFile:
-    """A file that is read from front to back in windows, which may overlap: each byte is fetched once.
+    """A file read from front to back in windows, which may overlap; each byte is fetched once.
 
     Only the bytes of the last read and of ``read_ahead`` are kept in memory.
     """
@@ -28,7 +28,7 @@ class RemoteFile:
     def __init__(self, fetch: Fetch, size: int) -> None:
         self._fetch = fetch
         self._size = size
-        self._pieces: list[_Piece] = []  # consecutive, without gaps
+        self._pieces: list[_Piece] = []  # contiguous
 
     def size(self) -> int:
         return self._size
@@ -46,7 +46,7 @@ class RemoteFile:
                     content = memoryview(piece.content.result())[first - piece.start : last - piece.start]
                     buffer[first - position : last - position] = content
         except OSError:
-            self._pieces = []  # the next attempt fetches it again
+            self._pieces = []  # fetch again on the next attempt
             raise
         return end - position
 

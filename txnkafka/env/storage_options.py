@@ -1,7 +1,7 @@
 """Translates storage options to obstore's form, and gives hints for its errors.
 
-obstore has two kinds of options, of the store and of the HTTP client, and panics when an option of the client
-is among those of the store. s3fs has other names for some options. All functions are pure.
+obstore has separate options for the store and for the HTTP client, and panics if a client option is among the
+store options. s3fs uses other names for some options. All functions are pure.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ HINTS = {  # text of an error → hint
     "libjvm": "hdfs:// needs Java and Hadoop's native client: set JAVA_HOME, HADOOP_HOME, ARROW_LIBHDFS_DIR",
     "169.254.169.254": "no credentials were found, and this machine has no role: give access_key_id and "
     "secret_access_key, or skip_signature=true for a public bucket",
-    "UnknownConfigurationKey": "the options are those of obstore's store and of its HTTP client",
+    "UnknownConfigurationKey": "valid options: obstore's options for the store and the HTTP client",
 }
 
 
 def obstore_options(scheme: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of obstore's file system: the client's options are separate, s3fs' names become
-    obstore's. Raises TypeError."""
+    """Return the arguments of obstore's file system: client options separated, s3fs' names translated. Raises
+    TypeError."""
     store: dict[str, Any] = {}
     client: dict[str, Any] = {}
     for name, value in options.items():
@@ -61,12 +61,11 @@ def _of_s3fs(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(name: str, value: object) -> object:
-    """Convert a timeout to obstore's form, seconds as text with a unit."""
+    """Convert a timeout to obstore's form: text with a unit of seconds."""
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return f"{value}s" if is_number and name.endswith("timeout") else value
 
 
 def hint(text: str) -> str:
-    """Return a hint for an error of a storage package, with a semicolon in front; empty when there is
-    none."""
+    """Return a hint for an error of a storage package, beginning with a semicolon; empty without a hint."""
     return "".join(f"; {advice}" for sign, advice in HINTS.items() if sign in text)

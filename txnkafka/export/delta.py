@@ -1,7 +1,7 @@
 """Commits the files of an export to a Delta table in the same directory.
 
-A round is one Delta transaction. It contains the export's id and the round's number as a Delta ``txn`` action
-(application id and version), which shows after a crash whether it was committed.
+Each round is one Delta transaction. It contains the export's id and the round's number as a Delta ``txn``
+action (application id and version), which shows after a crash whether the round was committed.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ __all__ = ["commit_delta"]
 
 
 def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> None:
-    """Add the files of a round to the table, which is created if necessary; does nothing if the round is
-    committed already."""
+    """Add the files of a round to the table, creating it if necessary; do nothing if the round is already
+    committed."""
     from deltalake import CommitProperties, DeltaTable, Transaction
     from deltalake.transaction import AddAction
 

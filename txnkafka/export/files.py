@@ -1,8 +1,8 @@
 """Writes the rows of one unit to files, by date and in the order of the log.
 
-Rows are not handled one by one: a chunk of one date, which is nearly every chunk, is written whole; others
-are divided by numpy. Record batches are collected until they make a row group of ROW_GROUP_BYTES; they share
-the memory of the decoder's columns, which is released when the row group is written.
+Rows are written in chunks: a chunk with a single date, the usual case, is written whole; numpy divides the
+others. Record batches are collected into row groups of ROW_GROUP_BYTES; they share the memory of the
+decoder's columns, which is released when the row group is written.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ExportedFile", "UnitFiles"]
 
-ROW_GROUP_BYTES = 64 << 20  # of columns in memory; readers can share a file of several groups
+ROW_GROUP_BYTES = 64 << 20  # size of columns in memory; parallel readers share a file by row groups
 MAX_OPEN_FILES = 32
 DAY_MS = 86_400_000
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31: the range of dates that readers accept
 NO_DAY = LAST_DAY + 1  # all days outside of the calendar
-NO_DATE = "__HIVE_DEFAULT_PARTITION__"  # how Hive, Spark and Arrow write a null in a directory's name
-LONGEST_TOPIC = 200  # in the name of a file, which may have 255 bytes, with numbers and endings
-UNIQUE_COLUMNS = frozenset(("value", "offset", "timestamp"))  # a dictionary of them would be useless
-ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # readers use their minimum and maximum
+NO_DATE = "__HIVE_DEFAULT_PARTITION__"  # null in a directory name, for Hive, Spark and Arrow
+LONGEST_TOPIC = 200  # characters; a file name has at most 255 bytes, with numbers and suffixes
+UNIQUE_COLUMNS = frozenset(("value", "offset", "timestamp"))  # nearly all values differ: no dictionary
+ORDERED_COLUMNS = ("offset", "timestamp", "partition", "topic")  # readers use the minimum and maximum
 
 Day = int | None
 
@@ -45,7 +45,7 @@ class ExportedFile(NamedTuple):
     """A finished file: ``path`` is its final place below the output directory, ``staged`` its place below the
     folder of staged units until it is published.
 
-    ``partition`` are the values in the directory's names; None is a null.
+    ``partition`` has the values in the directory names; None is a null.
     """
 
     path: str
@@ -56,7 +56,7 @@ class ExportedFile(NamedTuple):
 
 
 class _Writer(Protocol):
-    """An open file of some format."""
+    """Protocol of an open file in one of the formats."""
 
     rows: int
     pending_bytes: int
@@ -68,7 +68,7 @@ class _Writer(Protocol):
 
 
 class UnitFiles:
-    """Writes the rows of one unit to files in a staging folder; they are published later."""
+    """Writes the rows of one unit to files in a staging folder; publishing is a later step."""
 
     def __init__(
         self, files: env.DataFiles, folder: str, topic_partition: TopicPartition, options: ExportOptions
@@ -106,9 +106,9 @@ class UnitFiles:
             writer.abandon()
 
     def _days(self, columns: RecordColumns) -> Iterator[tuple[Day, NDArray[Any] | None]]:
-        """Yield each day with the numbers of its rows; None means all rows. The days outside of the calendar
-        are one. Where files are not divided by date, Iceberg has two: those of the calendar, and the others,
-        because pyiceberg cannot read the statistics of their times."""
+        """Yield each day with its row numbers; None means all rows. All days outside the calendar count as
+        one day. Without division by date, Iceberg gets two groups, days inside and outside the calendar,
+        because pyiceberg cannot read statistics of times outside it."""
         by_date = "date" in self._options.partition_by
         if not by_date and self._options.to != "iceberg":
             yield None, None
@@ -149,11 +149,11 @@ class UnitFiles:
         self._done.append(ExportedFile(path, waiting, writer.rows, size, partition))
 
     def _staged(self, name: str) -> str:
-        """Return the name of a staged file; a search for ``**/*.parquet`` must not find it."""
+        """Return the name of a staged file, which must not match ``**/*.parquet``."""
         return self._files.join(self._folder, f"{name}.staged")
 
     def _partition(self, day: Day) -> dict[str, str | None]:
-        topic = plain_name(self._topic_partition.topic)  # as in the column: readers take it for one
+        topic = plain_name(self._topic_partition.topic)  # as in the column: readers use it as one
         values = {"topic": topic, "date": None if day is None else _date(day)}
         return {name: values[name] for name in self._options.partition_by}
 
@@ -180,7 +180,7 @@ def _quoted(name: str) -> str:
 
 
 def _short(name: str) -> str:
-    """Return a name of at most LONGEST_TOPIC characters: a longer one is cut, and ends with its hash."""
+    """Return a name of at most LONGEST_TOPIC characters; replace the end of a longer name by its hash."""
     if len(name) <= LONGEST_TOPIC:
         return name
     digest = hashlib.blake2b(name.encode(), digest_size=8).hexdigest()
@@ -204,7 +204,7 @@ class _ParquetFile:
         compression: str,
         ordered: list[str],
     ) -> None:
-        """``ordered`` are the columns with statistics."""
+        """Open the file; the columns in ``ordered`` get statistics."""
         import pyarrow.parquet as pq
 
         self.rows = self.pending_bytes = 0
@@ -253,7 +253,7 @@ class _ParquetFile:
 
 
 def _leaves(names: Iterator[str]) -> list[str]:
-    """Return the Parquet paths of these columns, which are those of their leaves."""
+    """Return the Parquet paths of these columns: the paths of their leaves."""
     inner = {"headers": ["headers.list.element.key", "headers.list.element.value"]}
     return [leaf for name in names for leaf in inner.get(name, [name])]
 
@@ -282,7 +282,7 @@ class _TextFile:
         self._size += len(piece)
 
     def flush(self) -> None:
-        """Do nothing: text is written at once."""
+        """Do nothing: text is written immediately."""
 
     def close(self) -> None:
         self._file.close()

@@ -1,7 +1,7 @@
 """Commits the files of an export to an Iceberg table.
 
-A round is one Iceberg transaction: a snapshot with its files, and a property of the table with the export's
-id and the round's number, which shows after a crash whether it was committed.
+Each round is one Iceberg transaction: a snapshot with its files, and a table property with the export's id
+and the round's number, which shows after a crash whether the round was committed.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["commit_iceberg"]
 
-# Iceberg partitions by columns of the files: partition → (column, transform, name of the field)
+# Iceberg partitions by columns of the files: partition → (column, transform, field name)
 TRANSFORMS = {"topic": ("topic", "identity", "topic"), "date": ("timestamp", "day", "timestamp_day")}
 
 
 def commit_iceberg(manifest: Manifest, round: Round, options: ExportOptions) -> None:
-    """Add the files of a round to the table, which is created if necessary; does nothing if the round is
-    committed already."""
+    """Add the files of a round to the table, creating it if necessary; do nothing if the round is already
+    committed."""
     table = _table(_catalog(manifest, options), manifest, options)
     name = f"txnkafka.export.{manifest.export_id}"
     if int(table.properties.get(name, -1)) >= round.number:

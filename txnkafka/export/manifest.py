@@ -1,15 +1,15 @@
-"""The manifest of an output directory: its folder ``_txnkafka``, which readers of data ignore.
+"""The manifest of an output directory: its folder ``_txnkafka``, ignored by readers of the data.
 
     export.json                 id and options of the export, written once
     lock                        locked by the running export
-    00000/plan                  a round: what is read, written before anything is read
+    00000/plan                  the plan of a round, written before any record is read
     00000/staged/U-X/….staged   files of unit U, by attempt X
     00000/staged/U-X.json       ... they are complete and synced
     00000/units/U.json          the same record: the unit counts, its files belong to the export
     00000/finished.json         every unit counts, and the table is committed
 
-A round is a job of the staging protocol (``txnkafka.staging``), its units are the parts: once a unit counts,
-its files move to where readers see them, and a run after a crash moves what was not moved yet. So every
+A round is a job of the staging protocol (``txnkafka.staging``), and its units are the parts: once a unit
+counts, its files move to their final place, and a run after a crash moves the remaining ones. So every
 visible file belongs to exactly one unit that counts, and no unit counts twice.
 """
 
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 __all__ = ["MANIFEST", "Manifest", "Round"]
 
 MANIFEST = "_txnkafka"
-IDENTITY, LOCK = "export.json", "lock"  # in it; the first has the id and the options
-VERSION = 3  # 1: a unit was a part of one segment; 2: a plan did not say by what a log is known again
+IDENTITY, LOCK = "export.json", "lock"  # files in the manifest; the first has the id and the options
+VERSION = 3  # 1: a unit was a part of one segment; 2: a plan did not identify its logs
 SIZE_LIMIT = 1 << 31
 
 
 class Manifest:
-    """The manifest of an output directory, locked as long as it is open."""
+    """The manifest of an output directory, locked while it is open."""
 
     def __init__(self, files: DataFiles, output: str, options: ExportOptions) -> None:
         """Lock the directory, which must be new, empty or contain an export with the same options. Raises
@@ -62,7 +62,7 @@ class Manifest:
         return any(each.name == IDENTITY and not each.is_directory for each in self.files.list(self.folder))
 
     def _is_as_good_as_empty(self) -> bool:
-        """Return True if the output is new, or an export was stopped before it wrote anything else there."""
+        """Return True if the output is new, or if an export stopped before it wrote anything else there."""
         if not self.files.exists(self.output):
             return True
         names = [entry.name for entry in self.files.list(self.output)]
@@ -92,7 +92,7 @@ class Manifest:
         self._lock.close()
 
     def rounds(self) -> list[Round]:
-        """The rounds that were planned, in order."""
+        """Return the planned rounds, in order."""
         numbers = [int(entry.name) for entry in self.files.list(self.folder) if entry.is_directory]
         found = [Round(self, number) for number in sorted(numbers)]
         return [past for past in found if past.is_planned]
@@ -112,12 +112,12 @@ class Round:
 
     @property
     def is_planned(self) -> bool:
-        """Whether the round has a plan."""
+        """Return True if the round has a plan."""
         return self._files.exists(self._plan)
 
     @property
     def is_finished(self) -> bool:
-        """Whether the round has ended."""
+        """Return True if the round has ended."""
         return self._files.exists(self._end)
 
     def begin(self, plan: RoundPlan) -> None:
@@ -135,7 +135,7 @@ class Round:
         self.publish(unit)
 
     def publish(self, unit: StagedUnit) -> None:
-        """Move the files of a counted unit to where readers see them, as far as they were not moved yet."""
+        """Move the remaining files of a counted unit to their final place."""
         join, staging = self._files.join, self.area.staging
         try:
             moves = [(join(staging, file.staged), join(self._output, file.path)) for file in unit.files]
@@ -146,7 +146,7 @@ class Round:
             ) from error
 
     def finish(self, plan: RoundPlan) -> None:
-        """Record durably that the round has ended, and where each partition's export ended."""
+        """Record durably that the round has ended, with each partition's end."""
         ends = {(bounds.topic, bounds.partition): bounds.end for bounds in plan.ranges}
         for unit in self.area.counted():
             if unit.stopped_by is not None:
@@ -157,6 +157,6 @@ class Round:
         self.area.clear()
 
     def ends(self) -> dict[TopicPartition, ExportedEnd]:
-        """Return where each partition's export ended; only for a finished round."""
+        """Return the end of each partition's export; only for a finished round."""
         end = json.loads(self._files.read(self._end, SIZE_LIMIT))
         return {TopicPartition(*name): ExportedEnd(*known) for *name, known in end["ends"]}

@@ -24,12 +24,12 @@ PARTITIONINGS = ("topic", "date")
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
     """The options of an export. None means not given; times are in milliseconds. ``topic`` and ``partition``
-    are the values that selected partitions, in any order.
+    are the values that select partitions, in any order.
 
-    ``request`` selects the records of each partition; its ``on_corrupt`` is a string, since it is stored.
+    ``request`` selects the records of each partition; its ``on_corrupt`` is a string because it is stored.
     ``columns`` are columns of Spark's Kafka source, for all formats but text; text has the fields of ``cat``.
-    ``file_bytes`` is the approximate number of log bytes for one file. ``catalog`` are properties of an
-    Iceberg catalog: they may contain a password, are not stored, and may change from run to run.
+    ``file_bytes`` is the approximate number of log bytes per file. ``catalog`` has the properties of an
+    Iceberg catalog, possibly a password: they are not stored and may differ between runs.
     """
 
     to: str
@@ -76,20 +76,19 @@ class ExportOptions:
 
     @property
     def is_text(self) -> bool:
-        """Whether files contain lines, not columns."""
+        """True if files contain lines, not columns."""
         return self.to in TEXT_FORMATS
 
     @property
     def file_columns(self) -> tuple[str, ...]:
-        """The columns in the files: without those whose value is in the directory's name, but Iceberg needs
-        all."""
+        """The columns in the files: without the columns in the directory names, except for Iceberg, which
+        needs all."""
         if self.to == "iceberg":
             return self.columns
         return tuple(name for name in self.columns if name not in self.partition_by)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the stored options as JSON values; the fields of the request are on the same level as the
-        others."""
+        """Return the stored options as JSON values, with the fields of the request on the same level."""
         found = asdict(self)
         del found["catalog"]
         found |= found.pop("request")
@@ -122,6 +121,6 @@ def _said(value: object) -> str:
 def _among(what: str, given: tuple[str, ...] | list[str], known: tuple[str, ...]) -> None:
     for name in given:
         if name not in known:
-            raise ValueError(f"{what}: there is no {name}: {nearest(name, known)}")
+            raise ValueError(f"{what}: unknown name {name}: {nearest(name, known)}")
     if len(set(given)) != len(given):
         raise ValueError(f"{what} names {', '.join(given)}: each may be there once")

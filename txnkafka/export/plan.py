@@ -1,9 +1,9 @@
 """Plans one round of an export: units of the partitions' plans, stored before anything is read.
 
 A unit has its own files, so units can be staged anywhere, repeatedly, and in any order. It consists of parts
-of one partition, which may be in several segments, so that files have the size that was asked for. The
-fingerprints show whether the bytes are still the planned ones: a cleaner, or another log under the same name,
-changes the bytes at the ends of a part.
+of one partition, which may span segments, so that files reach the requested size. Fingerprints show whether
+the bytes are still the planned ones: a cleaner, or another log under the same name, changes the bytes at the
+ends of a part.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
 __all__ = ["ExportUnit", "ExportedEnd", "PlannedRange", "RoundPlan", "fingerprint", "plan_round"]
 
 FINGERPRINT_BYTES = 4 << 10
-PARTS_PER_FILE = 8  # a segment is divided so finely that files are an eighth larger than wanted at most
+PARTS_PER_FILE = 8  # parts this small keep files at most an eighth larger than requested
 
 NO_START = "restore the file, or let the export leave damaged batches out (on_corrupt='skip')"
 
 Locate = Callable[["PartitionView"], ReadRequest]
-"""Returns the request for a partition, when that is planned."""
+"""Returns the request for a partition; called when the partition is planned."""
 
 
 class ExportedEnd(NamedTuple):
-    """Where the export of a partition ended, and by what its log is known again: the id of the topic, and the
-    leader epoch of the batch in front of that offset. None is unknown. ``is_complete``: it ended where the
-    request ends, and nothing is wanted behind that."""
+    """The end of a partition's export, and the identity of its log: the topic id, and the leader epoch of the
+    last batch before that offset (None: unknown). ``is_complete``: the export reached the end of the request,
+    so no later offsets are exported."""
 
     offset: int
     topic_id: str | None = None
@@ -90,7 +90,7 @@ class ExportUnit(NamedTuple):
 
 
 class RoundPlan(NamedTuple):
-    """Everything that one round reads; ``findings`` are about damage that was found when planning."""
+    """All units of one round; ``findings`` report the damage found while planning."""
 
     ranges: list[PlannedRange]
     units: list[ExportUnit]
@@ -133,11 +133,11 @@ def plan_round(
     locate: Locate,
     exported: dict[TopicPartition, ExportedEnd],
 ) -> RoundPlan:
-    """Plan the request that ``locate`` returns for each partition, from the end of an earlier round
-    (``exported``) on.
+    """Plan the request that ``locate`` returns for each partition, continuing at the end of an earlier round
+    (``exported``).
 
-    A partition whose start cannot be found because of a damaged batch is left out, with a finding. Raises
-    KafkaError when a log is not the exported one or ends below its exported end, and the errors of planning.
+    A partition whose start is hidden by a damaged batch is left out, with a finding. Raises KafkaError when a
+    log is not the exported one or ends below its exported end, and the errors of planning.
     """
     plan = RoundPlan([], [], [])
     for view in views:
@@ -156,12 +156,12 @@ def plan_round(
                 raise
             plan.findings.append(_no_start(error))
         finally:
-            view.close()  # keeping the headers of all partitions would need much memory
+            view.close()  # the headers of all partitions would take too much memory
     return plan
 
 
 def _no_start(error: CorruptRecordError) -> Finding:
-    """Return the finding about a partition that is left out because a damaged batch may contain its start."""
+    """Return the finding for a partition that is left out because a damaged batch may contain its start."""
     what = f"{error.reason}, and it may contain the first record at or after the start time"
     return Finding(error.file or "", error.position, "error", "corrupt-batch", what, NO_START)
 
@@ -184,8 +184,8 @@ def _plan_partition(
 
 
 def _files_of(units: Iterable[ReadUnit], file_bytes: int) -> Iterator[list[ReadUnit]]:
-    """Divide units into files that end where they reach ``file_bytes``. Neighbours in a segment are joined:
-    they are read as one."""
+    """Divide units into files of about ``file_bytes``. Adjacent units of a segment are joined and read as
+    one."""
     together: list[ReadUnit] = []
     size = 0
     for unit in units:
@@ -204,7 +204,7 @@ def _files_of(units: Iterable[ReadUnit], file_bytes: int) -> Iterator[list[ReadU
 def _continued(
     view: PartitionView, request: ReadRequest, exported: ExportedEnd, findings: list[Finding]
 ) -> ReadRequest:
-    """Return the request for what was not exported yet. Its start time is not needed any more."""
+    """Return the request for the records not exported yet, without a start time."""
     if another := _another_log(view, exported):
         raise KafkaError(f"{view.topic_partition} was exported {another}; export it to another directory")
     start = view.log_start_offset
@@ -219,7 +219,8 @@ def _continued(
 
 
 def _another_log(view: PartitionView, exported: ExportedEnd) -> str | None:
-    """Return what shows that this is not the log that was exported, or that it was truncated since."""
+    """Return the evidence that this is not the exported log, or that it was truncated since; None without
+    evidence."""
     offset, topic_id, leader_epoch, _ = exported
     if None not in (topic_id, view.topic_id) and topic_id != view.topic_id:
         return f"when its topic id was {topic_id} and is {view.topic_id} now: the topic was created again"
@@ -239,7 +240,7 @@ def _another_log(view: PartitionView, exported: ExportedEnd) -> str | None:
 
 
 def _noted_epochs(view: PartitionView) -> list[EpochEntry]:
-    """Return the entries of ``leader-epoch-checkpoint``; none where it cannot be read."""
+    """Return the entries of ``leader-epoch-checkpoint``; empty if it cannot be read."""
     files = view.source.file_system
     path = files.join(view.path, LEADER_EPOCH_CHECKPOINT)
     try:
@@ -249,8 +250,8 @@ def _noted_epochs(view: PartitionView) -> list[EpochEntry]:
 
 
 def _leader_epoch(view: PartitionView, offset: int) -> int | None:
-    """Return the leader epoch of the batch that contains ``offset``; None without such a batch, or where the
-    batch has none. Cleaning and deletion of segments leave the epochs of other batches as they are."""
+    """Return the leader epoch of the batch that contains ``offset``; None without a batch or an epoch.
+    Cleaning and deletion of segments do not change the epochs of other batches."""
     segments = view.segments
     if not segments:
         return None
@@ -263,7 +264,7 @@ def _leader_epoch(view: PartitionView, offset: int) -> int | None:
 
 
 def fingerprint(file_system: FileSystem, unit: ReadUnit) -> str:
-    """Return a digest of the first and last bytes of a unit. Raises LogDirError when they cannot be read."""
+    """Return a digest of the first and last bytes of a unit. Raises LogDirError if they cannot be read."""
     import xxhash
 
     digest = xxhash.xxh3_64()

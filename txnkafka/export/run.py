@@ -1,7 +1,7 @@
 """Runs an export: plans a round or continues it, stages units on an engine, counts them in order.
 
-The units of a partition count in the order of their offsets, whatever the order of staging: units behind a
-damaged batch must not count when the export stops there.
+The units of a partition count in the order of their offsets, whatever the order of staging: when the export
+stops at a damaged batch, later units must not count.
 """
 
 from __future__ import annotations
@@ -29,13 +29,12 @@ __all__ = ["Engine", "ExportReport", "LocalEngine", "Progress", "export"]
 Engine = Callable[[Iterable[UnitTask]], Iterable[StagedUnit]]
 """Stages units, in any order."""
 Progress = Callable[[int, int], None]
-"""Called with the number of finished log bytes and their total."""
+"""Called with the finished log bytes and their total."""
 
 
 class ExportReport(NamedTuple):
-    """The result of an export. ``round`` counts from 0; ``rows``, ``files`` and ``bytes`` are those of that
-    round, ``new_rows`` the rows of them that this run added. ``stopped`` and ``left_out`` name damaged
-    batches."""
+    """The result of an export. ``round`` counts from 0; ``rows``, ``files`` and ``bytes`` are totals of that
+    round, ``new_rows`` the rows added by this run. ``stopped`` and ``left_out`` name damaged batches."""
 
     export_id: str
     round: int
@@ -50,7 +49,7 @@ class ExportReport(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing had to be left out."""
+        """True if no batch was left out."""
         serious = any(finding.severity == "error" for finding in self.findings)
         return not (serious or self.stopped or self.left_out)
 
@@ -68,10 +67,10 @@ def export(
     files: DataFiles | None = None,
 ) -> ExportReport:
     """Export the records that ``locate`` selects to ``output``, or continue an export with the same options.
-    A finished export is left as it is, unless ``incremental`` adds the records appended since.
+    A finished export stays unchanged, unless ``incremental`` adds the records appended since.
 
-    Raises KafkaError when the directory contains another export, when the log has changed since the plan, or
-    when it cannot be read.
+    Raises KafkaError when the directory contains another export, or when the log has changed since the plan
+    or cannot be read.
     """
     files = LocalDataFiles() if files is None else files
     with closing(Manifest(files, output, options)) as manifest:
@@ -132,7 +131,7 @@ class _Run:
         self._progress = progress
 
     def round(self, round: Round) -> ExportReport:
-        """Finish a round; does nothing when it is finished already."""
+        """Finish a round; do nothing if it is already finished."""
         plan = round.plan()
         new_rows = 0
         if not round.is_finished:
@@ -142,7 +141,7 @@ class _Run:
         return self._report(round, plan, new_rows)
 
     def _stage(self, round: Round, plan: RoundPlan) -> int:
-        """Stage and count all remaining units; returns the number of their rows."""
+        """Stage and count all remaining units; return the number of their rows."""
         order = _Order(round, plan, self._progress)
         before = order.rows
         for unit in round.area.staged():
@@ -172,7 +171,7 @@ class _Run:
 
 
 class _Order:
-    """Counts staged units, those of a partition in the order of their offsets."""
+    """Counts staged units, each partition's units in offset order."""
 
     def __init__(self, round: Round, plan: RoundPlan, progress: Progress | None) -> None:
         self.rows = 0
@@ -190,12 +189,12 @@ class _Order:
             self._pass(staged)
 
     def lacks(self, number: int) -> bool:
-        """Whether a unit still has to be staged."""
+        """Return True if a unit still has to be staged."""
         queue = self._queues[self._owners[number]]
         return bool(queue) and number >= queue[0] and number not in self._waiting
 
     def take(self, unit: StagedUnit) -> None:
-        """Accept a staged unit, and count all units whose turn it is."""
+        """Accept a staged unit, and count all units that are next in offset order."""
         if not self.lacks(unit.number):
             return  # a second attempt at the same unit
         self._waiting[unit.number] = unit
@@ -205,7 +204,7 @@ class _Order:
             self._pass(following)
 
     def _pass(self, unit: StagedUnit) -> None:
-        """Advance its partition behind a unit that counts, or end the partition if the unit was stopped."""
+        """Advance the partition past a counted unit, or end the partition if the unit was stopped."""
         queue = self._queues[self._owners[unit.number]]
         queue.popleft()
         if unit.stopped_by is not None:

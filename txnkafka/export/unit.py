@@ -1,5 +1,5 @@
 """Stages one unit of an export: reads its records, writes its files and their record. Runs in a thread of the
-caller or in a Spark executor; the result is the content of the record, which is stored beside the files."""
+caller or in a Spark executor; the result is the unit's record, which is stored with the files."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ __all__ = ["StagedUnit", "UnitTask", "stage_unit"]
 
 
 class UnitTask(NamedTuple):
-    """A unit to stage in ``folder``. ``mapped``: its segments, read from ``source``, may be mapped into
-    memory."""
+    """A unit to stage in ``folder``. ``mapped``: its segments, read from ``source``, may be memory-mapped."""
 
     unit: ExportUnit
     options: ExportOptions
@@ -36,8 +35,8 @@ class UnitTask(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class StagedUnit:
-    """The result of a unit. ``end_offset`` is where the next unit begins, or where a damaged batch stopped
-    this one (named in ``stopped_by``); ``left_out`` are damaged batches that were skipped."""
+    """The result of a unit. ``end_offset`` is the start of the next unit, or the offset where a damaged
+    batch, named in ``stopped_by``, stopped this one; ``left_out`` names skipped damaged batches."""
 
     number: int
     name: str
@@ -65,14 +64,14 @@ class StagedUnit:
 def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
     """Read a unit and write its files, then their record, into the folder of staged units.
 
-    The files are not visible to readers yet, and a second attempt does not meet the files of a first one.
-    Raises KafkaError when the log has changed since the plan.
+    Readers do not see the files yet, and each attempt has its own files. Raises KafkaError when the log has
+    changed since the plan.
     """
     for mark, unit in task.unit.parts:
         if fingerprint(task.source, unit) != mark:
             raise KafkaError(
-                f"{unit.path} is not what it was when the export was planned: between positions "
-                f"{unit.start_position} and {unit.end_position} there are other bytes; "
+                f"{unit.path} has changed since the export was planned: between positions "
+                f"{unit.start_position} and {unit.end_position} it has other bytes; "
                 "export it to another directory"
             )
     attempt = begin_attempt(files, task.folder, task.unit.number)
@@ -109,8 +108,8 @@ class _StoppedError(Exception):
 
 
 def _records(task: UnitTask, left_out: list[str]) -> Iterator[RecordColumns]:
-    """Yield the selected records of all parts; batches that are left out are added to ``left_out``. Raises
-    _StoppedError at a damaged batch otherwise."""
+    """Yield the selected records of all parts. A damaged batch is added to ``left_out``, or raises
+    _StoppedError if the export stops at damage."""
     request = task.options.request
     decoder = _decoder(task.options)
     select = RecordFilter(request.where, task.unit.topic_partition)
@@ -136,5 +135,5 @@ def _decoder(options: ExportOptions) -> ChunkDecoder:
 
 
 def _where(error: CorruptRecordError) -> str:
-    """Return the text of the error without the advice that is meant for Python callers."""
+    """Return the text of the error without its advice for Python callers."""
     return str(error).removesuffix(error.remedy).removesuffix(". ")

@@ -1,2 +1,2 @@
-"""Hands a stopped data directory over, to Apache Kafka or to ``txnkafka serve``: says what the next owner
-will do with it, and makes it what that owner may believe."""
+"""Hands a stopped data directory over to Apache Kafka or ``txnkafka serve``: predicts what the next owner
+does with the directory, and corrects the files that this owner trusts."""

@@ -1,8 +1,8 @@
-"""Finds the derived files that contradict their log, and the faults of logs that nobody may mend unasked.
+"""Finds derived files that contradict their log, and faults of logs that need the operator's decision.
 
-``verify`` compares every file with the log; here is decided what of its findings a hand-over mends. Apache
-Kafka believes derived files after a clean stop: with a wrong ``.index`` or ``.timeindex`` consumers skip
-records, with a wrong ``.txnindex`` or ``.snapshot`` they see aborted and undecided ones.
+``verify`` compares every file with the log; this module selects the findings that a hand-over repairs. Apache
+Kafka trusts derived files after a clean stop: with a wrong ``.index`` or ``.timeindex`` consumers skip
+records, with a wrong ``.txnindex`` or ``.snapshot`` they receive aborted and undecided records.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ _UNSOUND: Final = frozenset({
     "txnindex-wrong-entry", "txnindex-last-stable-offset", "bad-snapshot", "snapshot-contradicts-log",
     "snapshot-beyond-log-end",
 })  # fmt: skip
-"""Codes of files that are removed, and rebuilt from the log."""
+"""Finding codes of files that are removed and rebuilt from the log."""
 _MENDED: Final = frozenset({
     "missing-txnindex", "missing-snapshot", "torn-tail", "zero-tail", "garbage-tail",
     "recovery-point-beyond-log-end", "high-watermark-beyond-log-end",
 })  # fmt: skip
-"""Codes of errors that recovery mends, or refuses with its own reason."""
+"""Finding codes of errors that recovery repairs, or refuses with its own reason."""
 _PREVENTING: Final = frozenset({"foreign-directory"})
-"""Codes of warnings with which Apache Kafka does not start."""
+"""Finding codes of warnings that keep Apache Kafka from starting."""
 _EPOCHS: Final = "leader-epoch-mismatch"
 
 
 class Checked(NamedTuple):
-    """``unsound``: the derived files to rebuild, by path, with the reason. ``faults``: what has to be decided
-    by a person first."""
+    """``unsound``: the derived files to rebuild, by path, with the reason. ``faults``: findings that need the
+    operator's decision first."""
 
     unsound: dict[str, str]
     faults: list[Finding]
 
 
 def check_files(log_dir: LogDir, to: Owner) -> Checked:
-    """Compare all files of all partitions with the logs; reads everything once. Raises OSError."""
+    """Compare all files of all partitions with the logs, reading everything once. Raises OSError."""
     partitions = [each for each in log_dir.topic_partitions if str(each) != METADATA_DIRECTORY]
     found = verify(log_dir, partitions).findings
     unsound = {finding.file: finding.message for finding in reversed(found) if finding.code in _UNSOUND}
@@ -69,8 +69,8 @@ def _is_fault(finding: Finding, to: Owner) -> bool:
 
 
 def _epochs_are_wrong(view: PartitionView) -> bool:
-    """Whether the file has other epochs than several batches; a single one has more likely a flipped bit,
-    from which no checksum protects this field. Where batches contradict each other, the file that follows
+    """Return True if the file contradicts the epochs of several batches. A single batch more likely has a
+    flipped bit, because no checksum covers its epoch. If batches contradict each other, the file that follows
     from them stays."""
     files = view.source.file_system
     path = files.join(view.path, LEADER_EPOCH_CHECKPOINT)

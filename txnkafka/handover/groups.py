@@ -1,4 +1,4 @@
-"""Reads the groups of a directory, and says what becomes of each at the next owner.
+"""Reads the groups of a directory, and predicts their fate at the next owner.
 
 Source: GroupMetadataManager.replay, OffsetMetadataManager.replay, CoordinatorRecordType.
 """
@@ -26,13 +26,12 @@ _KINDS: Final = {
     **dict.fromkeys((3, 4, 5, 6, 7, 8, 16), "consumer"),
     **dict.fromkeys(range(9, 16), "share"),
 }
-"""Kind of a group by the version of its records' keys; above 16 it is one of Kafka Streams."""
+"""Type of a group by the version of its records' keys; above 16 it is a Kafka Streams group."""
 _SERVED_HERE: Final = ("classic", "consumer", "simple")
 
 
 def group_rows(views: Iterable[PartitionView], to: Owner, findings: list[Finding]) -> list[GroupRow]:
-    """Return a row for each group in the partitions of ``__consumer_offsets``; damage is added to
-    ``findings``."""
+    """Return a row per group in the partitions of ``__consumer_offsets``; append damage to ``findings``."""
     rows: list[GroupRow] = []
     for view in views:
         damage: list[Finding] = []
@@ -46,7 +45,7 @@ class _Groups:
 
     def __init__(self, view: PartitionView, findings: list[Finding]) -> None:
         self._offsets = Offsets()
-        self._records: dict[bytes, bytes] = {}  # the last of each key that is not an offset
+        self._records: dict[bytes, bytes] = {}  # the last record of each key, without offsets
         for event in replay(view, findings, self._kept_bytes):
             self._take(event)
 
@@ -64,7 +63,7 @@ class _Groups:
         return records + self._offsets.kept_bytes()
 
     def rows(self, to: Owner) -> list[GroupRow]:
-        """A row for each group, in no order."""
+        """Return a row per group, unordered."""
         kinds = {_group_of(key[2:]): _kind_of(key) for key in self._records}
         known = self._generations()
         offsets = Counter(map(_group_of, self._offsets.committed))
@@ -77,7 +76,7 @@ class _Groups:
         return rows
 
     def _generations(self) -> dict[str, tuple[int, int]]:
-        """Generation, or epoch, and number of members of the groups whose records are known."""
+        """Return (generation or epoch, number of members) of each group with known records."""
         generations: dict[str, int] = {}
         members: Counter[str] = Counter()
         for key, value in self._records.items():
@@ -99,17 +98,17 @@ def _kind_of(key: bytes) -> str:
 
 
 def _group_of(name: bytes) -> str:
-    """The group of a key without its version: all of them begin with it."""
+    """Return the group of a key without its version: every key begins with the group."""
     size = int.from_bytes(name[:2], "big")
     return name[2 : 2 + size].decode("utf-8", "backslashreplace")
 
 
 def _fate(kind: str, members: int, pending: int, to: Owner) -> str:
     if to is Owner.TXNKAFKA and kind not in _SERVED_HERE:
-        return f"its offsets are served; groups of the {kind} protocol are not, its records are kept"
+        return f"its offsets are served; groups of the {kind} protocol are not; its records are kept"
     parts = ["its offsets stay"]
     if members:
-        parts.append("members that come back within their session timeout go on, else the group rebalances")
+        parts.append("members that return within their session timeout continue, else the group rebalances")
     if pending:
         parts.append(f"{pending} pending offsets count when their transaction commits")
     return "; ".join(parts)

@@ -1,10 +1,12 @@
-"""``hand_over``: makes a stopped data directory what its next owner may believe, or says what that takes.
+"""``hand_over``: makes a stopped data directory safe for its next owner, or reports what prevents that.
 
-In this order: what was not stopped cleanly is recovered; registry and files are checked, and nothing more is
-changed if a person has to decide; derived files that contradict the log are rebuilt, while the marker of a
-clean stop is away; then the marker is back. Interrupted at any point, the next run ends with the same.
+Steps in order: recover a directory that was not stopped cleanly; check the registry and the files, and stop
+changing anything if a fault needs the operator's decision; remove the marker of a clean stop, rebuild derived
+files that contradict the log, and write the marker again. After an interruption at any point, the next run
+has the same result.
 
-A check does the same on files in memory over the directory (``OverlayFiles``), so that it says what will be.
+A check runs the same steps on changes in memory over the directory (``OverlayFiles``), so its report is
+exact.
 """
 
 from __future__ import annotations
@@ -55,20 +57,22 @@ __all__ = ["check", "hand_over"]
 
 _NEVER_MS = (1 << 63) - 1
 _NOT_MENDED = "remove the file, and hand the directory over again; this is a fault of txnkafka"
-_NOT_RECOVERED = "it was not stopped cleanly, and no broker can be started on it: restore it from a backup"
-_RECOVERY = "'txnkafka repair --full --truncate-corrupt' gives up what is damaged; copy the directory first"
+_NOT_RECOVERED = "it was not stopped cleanly, and no broker can start on it: restore it from a backup"
+_RECOVERY = "'txnkafka repair --full --truncate-corrupt' discards damaged data; copy the directory first"
 
 
 def check(files: DataFiles, path: str, to: Owner, *, now_ms: int) -> HandOver:
-    """Say what ``hand_over`` would do and find; changes nothing. Raises what it raises."""
+    """Return the report that ``hand_over`` would return, without changing anything. Raises the same
+    errors."""
     return _HandingOver(OverlayFiles(files), path, to, now_ms, is_planned=True).run()
 
 
 def hand_over(files: DataFiles, path: str, to: Owner, *, now_ms: int) -> HandOver:
     """Make the directory at ``path`` ready for its next owner. A directory that was not stopped cleanly is
-    handed over in memory first: where that is not possible nothing is changed.
+    first handed over in memory: if that fails, nothing is changed.
 
-    Raises LogDirError when a broker has locked the directory or it is none, KafkaError, OSError.
+    Raises LogDirError if a broker has locked the directory or if it is not a data directory, KafkaError,
+    OSError.
     """
     if not files.exists(files.join(path, CLEAN_SHUTDOWN_FILE)):
         planned = check(files, path, to, now_ms=now_ms)
@@ -85,7 +89,7 @@ class _HandingOver:
         self._report = HandOver(path, to, is_planned)
 
     def run(self) -> HandOver:
-        """Run all steps that are possible."""
+        """Run all possible steps."""
         report = self._report
         self._identity = identity = self._identified()
         report.cluster_id, report.node_id = identity.cluster_id, identity.node_id
@@ -110,8 +114,8 @@ class _HandingOver:
 
     def _identified(self) -> MetaProperties:
         if not self._files.is_directory(self._path):
-            raise LogDirError(f"{self._path} does not exist, or is no directory")
-        self._files.list(self._path)  # without permission its files would seem to be missing
+            raise LogDirError(f"{self._path} does not exist, or is not a directory")
+        self._files.list(self._path)  # without permission, its files would seem missing
         if self._files.is_locked(self._files.join(self._path, LOCK_FILE)):
             raise LogDirError(f"{self._path} is locked by another owner: stop the broker that uses it first")
         identity = identify(self._files, self._path, None, None)
@@ -122,7 +126,7 @@ class _HandingOver:
         return identity
 
     def _end_decided(self) -> None:
-        """Write the markers that the coordinator's log decides; a broker does it when it starts."""
+        """Write the markers decided by the coordinator's log, as a starting broker does."""
         log_dir = self._log_dir()
         views = (view for view in log_dir.partitions() if str(view.topic_partition) != METADATA_DIRECTORY)
         if may_be_decided(views, log_dir.coordinator):
@@ -133,7 +137,7 @@ class _HandingOver:
             self._step(None, "recovered", "it was not stopped cleanly")
 
     def _run_broker(self) -> bool:
-        """Start a broker on the directory and stop it cleanly; returns False when it could not start."""
+        """Start a broker on the directory and stop it cleanly; return False if it could not start."""
         where = self._files.join(self._path, METADATA_DIRECTORY)
         if has_registry(self._files, self._path):
             self._report.findings += check_levels(read_registry(self._files, self._path), where)
@@ -177,7 +181,7 @@ class _HandingOver:
         }
 
     def _mend(self, registry: Registry) -> None:
-        """Rebuild what contradicts the logs, unless a log itself is damaged."""
+        """Rebuild the files that contradict the logs, unless a log itself is damaged."""
         report, log_dir = self._report, self._log_dir()
         checked = check_files(log_dir, self._to)
         report.findings += checked.faults
@@ -195,7 +199,7 @@ class _HandingOver:
             ]
 
     def _rebuild(self, unsound: Mapping[str, str], image: ClusterImage) -> None:
-        """Check all batches, and rebuild the derived files that do not follow from them."""
+        """Check all batches, and rebuild the derived files that contradict them."""
         missing = missing_topic_ids(image, self._topic_ids())
         directory = DataDirectory(
             self._files, self._path, lambda topic: _log_config(image, topic), now_ms=self._now_ms,
@@ -219,17 +223,17 @@ class _HandingOver:
         for partition, topic_id in missing.items():
             path = self._files.join(self._path, str(partition), PARTITION_METADATA)
             write_durably(self._files, path, format_partition_metadata(topic_id))
-            self._step(partition, "written from the metadata log", "it is not there", PARTITION_METADATA)
+            self._step(partition, "written from the metadata log", "it is missing", PARTITION_METADATA)
 
     def _keep_producer_ids(self, directory: DataDirectory) -> None:
-        """Note in the registry that all producer ids in the logs are given out, so that nobody gets one of
-        them again."""
+        """Record in the registry that all producer ids in the logs are assigned, so that none is assigned
+        again."""
         report = self._report
         in_logs = (entry.producer_id for log in directory.logs.values() for entry in log.producers.entries())
         report.largest_producer_id = largest = max(report.largest_producer_id, max(in_logs, default=-1))
         if largest < report.next_producer_id or not has_registry(self._files, self._path):
             return
-        why = f"{largest} is in the logs, and {report.next_producer_id} was the next one to be given out"
+        why = f"{largest} is in the logs, and {report.next_producer_id} was the next one to assign"
         node_id = 1 if self._identity.node_id is None else self._identity.node_id
         metadata = MetadataLog(self._files, self._path, node_id, now_ms=self._now_ms)
         try:
@@ -247,7 +251,7 @@ class _HandingOver:
         self._report.steps.append(Step(None if partition is None else str(partition), text))
 
     def _tell(self, registry: Registry) -> None:
-        """What becomes of transactions and groups."""
+        """Report the fate of transactions and groups."""
         report, log_dir = self._report, self._log_dir()
         report.settings = settings_of(registry, self._identity, self._to, self._path)
         coordinator = log_dir.coordinator
@@ -259,7 +263,7 @@ class _HandingOver:
 
 
 def _log_config(image: ClusterImage, topic: str) -> LogConfig:
-    """The settings of a topic, as far as its index files follow from them."""
+    """Return the topic's settings that determine its index files."""
     interval = image.topic_configs(topic).get("index.interval.bytes")
     try:
         config = LogConfig.of({} if interval is None else {"index.interval.bytes": interval})

@@ -1,6 +1,6 @@
-"""Finds files and directories by whose names Apache Kafka does not start, and small files of the metadata
-log with which it does not: what reads the logs here passes over all of these. Finds, too, what is no file
-where both owners need one.
+"""Finds names of files and directories that keep Apache Kafka from starting, and damaged small files of the
+metadata log that do the same; this package's readers ignore all of them. Also finds directories and special
+files in place of regular files that both owners need.
 
 Source: ``LogLoader.load``, ``LogFileUtils.offsetFromFile``, ``Snapshots.parse``, ``LogManager.loadLogs``,
 ``LeaderEpochCheckpointFile``, ``PartitionMetadataFile``.
@@ -38,8 +38,8 @@ _METADATA_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
 
 
 def check_kinds(files: DataFiles, path: str) -> Iterator[Finding]:
-    """Yield what has the name of a file of the data directory at ``path``, but is a directory or something
-    else that can be neither read nor replaced. Raises OSError."""
+    """Yield an error for each entry of the data directory at ``path`` that should be a file, but is a
+    directory or cannot be opened. Raises OSError."""
     for entry in files.list(path):
         if entry.name in BROKER_FILES and (entry.is_directory or entry.fault):
             message = f"no broker starts with it: {entry.fault or 'a directory'}, where a file belongs"
@@ -47,7 +47,8 @@ def check_kinds(files: DataFiles, path: str) -> Iterator[Finding]:
 
 
 def check_names(files: DataFiles, path: str) -> Iterator[Finding]:
-    """Yield what keeps Apache Kafka from starting on the data directory at ``path``. Raises OSError."""
+    """Yield the faults that keep Apache Kafka from starting on the data directory at ``path``. Raises
+    OSError."""
     entries = files.list(path)
     names = {entry.name for entry in entries}
     for entry in entries:
@@ -58,7 +59,7 @@ def check_names(files: DataFiles, path: str) -> Iterator[Finding]:
         if found.state == "future" and str(found.topic_partition) in names:
             yield error(
                 "future-directory", directory,
-                f"a copy of {found.topic_partition}, made for another directory of log.dirs, is beside it: "
+                f"a copy of {found.topic_partition}, made for another directory of log.dirs, is next to it: "
                 "Apache Kafka does not start with both",
                 "move it away",
             )  # fmt: skip
@@ -75,8 +76,8 @@ def _files(files: DataFiles, directory: str, *, is_metadata: bool) -> Iterator[F
         if is_wrong and not entry.is_directory:
             yield error(
                 "foreign-file", files.join(directory, name),
-                "it is named like a file of the log, but not with an offset of 20 digits: Apache Kafka does "
-                "not start, or takes it for one",
+                "the name looks like a log file, but has no offset of 20 digits: Apache Kafka does "
+                "not start, or reads it as a log file",
                 "move it away",
             )  # fmt: skip
 
@@ -88,7 +89,7 @@ def _metadata_files(files: DataFiles, directory: str) -> Iterator[Finding]:
         fault = fault_of(files, path) if files.exists(path) else ""
         if fault:
             message = f"Apache Kafka does not start with it: {fault}"
-            yield error("bad-metadata-file", path, message, "remove the file: it is written again")
+            yield error("bad-metadata-file", path, message, "remove the file: Apache Kafka writes it again")
 
 
 def _fault_of_epochs(files: DataFiles, path: str) -> str:

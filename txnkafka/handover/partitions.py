@@ -1,4 +1,4 @@
-"""Compares the partitions of the registry with the directories that are there. Pure.
+"""Compares the partitions of the registry with the existing directories. Pure.
 
 Source: ``LogManager.isStrayReplica``, ``ReplicaManager.applyDelta``, ``PartitionMetadataFile``.
 """
@@ -21,14 +21,14 @@ TopicIds = Mapping[TopicPartition, str | None]
 
 
 def check_partitions(image: ClusterImage, found: TopicIds, to: Owner, path: str) -> Iterator[Finding]:
-    """Yield the differences between the registry and the topic ids that were ``found`` in the directories of
-    partitions (None: there is no ``partition.metadata``) of the data directory at ``path``."""
+    """Yield the differences between the registry and the topic ids ``found`` in the partition directories
+    (None: no ``partition.metadata``) of the data directory at ``path``."""
     known = _known(image)
     if found and not image.features and not image.topics:
         yield error(
             "bad-metadata-log", f"{path}/__cluster_metadata-0",
-            f"it is empty, and there are {len(found)} partitions, of which none would be served",
-            "restore it from a backup; where it is removed, 'txnkafka serve' makes topics of the partitions",
+            f"it is empty, so none of the {len(found)} partitions would be served",
+            "restore it from a backup; without it, 'txnkafka serve' makes topics of the partitions",
         )  # fmt: skip
         return
     for partition, topic_id in sorted(found.items()):
@@ -39,14 +39,14 @@ def check_partitions(image: ClusterImage, found: TopicIds, to: Owner, path: str)
         elif topic_id is not None and topic_id != known[partition]:
             yield error(
                 "another-topic", where,
-                f"partition.metadata has the topic id {topic_id}, the metadata log {known[partition]}: it is "
+                f"topic id {topic_id} in partition.metadata, {known[partition]} in the metadata log: it is "
                 "another topic of the same name",
                 "move the directory away, or restore the one that belongs to the metadata log",
             )  # fmt: skip
     for partition in sorted(known.keys() - found.keys()):
         yield warning(
             "partition-without-directory", f"{path}/{partition}",
-            "the metadata log has the partition, and it has no directory: it begins empty, with offset 0",
+            "the partition is in the metadata log, but has no directory: it begins empty, at offset 0",
             "restore its directory if it was written to",
         )  # fmt: skip
 
@@ -62,8 +62,8 @@ def _unknown(where: str, to: Owner) -> Finding:
 
 
 def missing_topic_ids(image: ClusterImage, found: TopicIds) -> dict[TopicPartition, str]:
-    """Return the topic ids of the directories without ``partition.metadata``: Apache Kafka would put such a
-    directory aside, and begin an empty partition."""
+    """Return the topic ids of the directories without ``partition.metadata``: Apache Kafka would move such
+    directories aside and begin empty partitions."""
     known = _known(image)
     return {
         each: known[each] for each, topic_id in sorted(found.items()) if topic_id is None and each in known

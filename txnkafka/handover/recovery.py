@@ -1,8 +1,8 @@
-"""Recovers a directory that was not stopped cleanly: starts the broker on it, without a server, until nothing
-is left to do, and stops it cleanly.
+"""Recovers a directory that was not stopped cleanly: runs the broker on it, without a server, until all work
+is done, and stops it cleanly.
 
-So what only a broker can do is done: markers of decided transactions are written, transactions that their
-coordinator does not know are ended, the partitions of the registry have their directories.
+This includes the work that only a broker can do: it writes the markers of decided transactions, ends
+transactions unknown to their coordinator, and creates missing directories of the registry's partitions.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Recovered", "recover"]
 
-_LONGEST_MS: Final = (1 << 31) - 1  # that a producer may be idle: a setting of the owners, and unknown here
+_LONGEST_MS: Final = (1 << 31) - 1  # idle time of a producer: the owners' setting is unknown here
 
 
 class Recovered(NamedTuple):
-    """``refused`` are the partitions that cannot be opened, with the reason; ``steps`` what was cut off,
-    deleted or rebuilt, in a partition or in the directory (None)."""
+    """``refused`` are the partitions that cannot be opened, with the reason; ``steps`` are the truncations,
+    deletions and rebuilds, in a partition or in the directory (None)."""
 
     refused: dict[TopicPartition, KafkaError]
     steps: list[tuple[TopicPartition | None, RepairStep]]

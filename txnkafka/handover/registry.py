@@ -1,7 +1,7 @@
 """Reads the registry of a stopped directory, ``__cluster_metadata-0``, without changing it.
 
 Apache Kafka truncates that log silently at the first bad batch, and then renames the directories of all
-topics that it does not know any more to ``…-stray``. So damage there is an error, and nothing is done.
+topics that this loses to ``…-stray``. So damage in the log is an error, and the hand-over stops.
 
 Source: ``KafkaRaftClient``, ``FileQuorumStateStore``, ``BootstrapDirectory``, ``LogManager.isStrayReplica``.
 """
@@ -34,7 +34,7 @@ __all__ = ["METADATA_DIRECTORY", "Registry", "has_registry", "no_registry", "rea
 
 METADATA_DIRECTORY = "__cluster_metadata-0"
 _NUMBERS: Final = dict.fromkeys(("leaderId", "leaderEpoch", "votedId"), (int,))
-_QUORUM_STATE: Final[dict[int, dict[str, tuple[type, ...]]]] = {  # by version, with the types of all fields
+_QUORUM_STATE: Final[dict[int, dict[str, tuple[type, ...]]]] = {  # version → field → types
     0: {**_NUMBERS, "clusterId": (str,), "appliedOffset": (int,), "currentVoters": (list, type(None))},
     1: {**_NUMBERS, "votedDirectoryId": (str,)},
 }
@@ -44,8 +44,8 @@ _RESTORE = "restore the directory __cluster_metadata-0 from a backup; without it
 
 @dataclass(frozen=True)
 class Registry:
-    """What the metadata log says, and what is wrong with its files. ``voters`` are those in the log
-    (KIP-853), with their directory ids and endpoints; none where the configuration names the voter."""
+    """The content of the metadata log, and the faults of its files. ``voters`` are the voters in the log
+    (KIP-853), with their directory ids and endpoints; empty if the configuration names the voter."""
 
     image: ClusterImage
     kraft_version: int = 0
@@ -55,32 +55,32 @@ class Registry:
 
     @property
     def features(self) -> Mapping[str, int]:
-        """The levels of features: of the log, or those that ``kafka-storage format`` has left for the first
-        start."""
+        """The feature levels in the log, or before the first start those written by ``kafka-storage
+        format``."""
         return self.image.features or self.formatted
 
 
 def has_registry(files: DataFiles, path: str) -> bool:
-    """Whether the data directory at ``path`` has a metadata log. Raises OSError."""
+    """Return True if the data directory at ``path`` has a metadata log. Raises OSError."""
     return files.is_directory(files.join(path, METADATA_DIRECTORY))
 
 
 def no_registry(directory: str, to: Owner) -> Finding:
-    """What follows from a directory without a metadata log, as a broker has it whose controller is
-    elsewhere."""
+    """Return the finding for a directory without a metadata log, such as a broker's with its controller on
+    another node."""
     text = "the directory has no metadata log"
     if to is Owner.KAFKA:
         message = f"{text}: Apache Kafka begins a new cluster, and renames the partitions to …-stray"
         return error("no-metadata-log", directory, message, _RESTORE)
     message = f"{text}: the partitions become topics with the settings of the broker"
     remedy = (
-        "set what matters with --config, above all log.retention.ms; restore the metadata log if there is one"
+        "restore the metadata log if it exists, else set --config, above all log.retention.ms"
     )
     return warning("no-metadata-log", directory, message, remedy)
 
 
 def read_registry(files: DataFiles, path: str) -> Registry:
-    """Read the registry of the data directory at ``path``. Faults are findings. Raises OSError."""
+    """Read the registry of the data directory at ``path``. Faults become findings. Raises OSError."""
     directory = files.join(path, METADATA_DIRECTORY)
     findings = [*_quorum_state(files, directory), *_bootstrap(files, path)]
     state = MetadataReplay()
@@ -89,7 +89,7 @@ def read_registry(files: DataFiles, path: str) -> Registry:
     except KafkaError as fault:
         findings.append(error("bad-metadata-log", directory, str(fault), _RESTORE))
     formatted: dict[str, int] = {}
-    with suppress(KafkaError):  # of a damaged file, which is a finding
+    with suppress(KafkaError):  # damaged file: reported as a finding
         formatted = formatted_levels(formatted_records(files, path, state))
     return Registry(state.image, state.kraft_version, _voters(state), findings, formatted)
 
@@ -106,7 +106,7 @@ def _replay(files: DataFiles, directory: str, state: MetadataReplay) -> None:
     )
     begin = 0 if newest is None else newest.end_offset
     if segments and segments[0][0] > begin:
-        raise KafkaError(f"it begins at offset {segments[0][0]}, and no snapshot has what was before")
+        raise KafkaError(f"it begins at offset {segments[0][0]}, and no snapshot has the earlier records")
     for base_offset, entry in segments:
         path = files.join(directory, entry.name)
         for _ in state.read(LogFileReader(files, path, entry.size)) if entry.size else ():
@@ -125,14 +125,14 @@ def _voters(state: MetadataReplay) -> list[dict[str, Any]]:
 def _quorum_state(files: DataFiles, directory: str) -> list[Finding]:
     path = files.join(directory, "quorum-state")
     if not files.exists(path):
-        return []  # it is written at the next election
+        return []  # the next election writes the file
     try:
         fault = _fault_of_quorum_state(json.loads(files.read(path, SMALL_FILE_LIMIT)))
     except (ValueError, RecursionError) as wrong:
         fault = repr(wrong)
     if not fault:
         return []
-    remedy = "remove the file: the next election follows from the log"
+    remedy = "remove the file: the next election uses the log instead"
     return [error("bad-quorum-state", path, f"it is damaged, and no broker starts with it: {fault}", remedy)]
 
 
@@ -145,7 +145,7 @@ def _fault_of_quorum_state(state: Any) -> str:
     if wrong:
         return f"{wrong[0]} is {state.get(wrong[0], 'missing')!r}"
     epoch = state["leaderEpoch"]
-    return "" if 0 <= epoch < _LAST_EPOCH else f"leaderEpoch is {epoch}, and the next one cannot follow"
+    return "" if 0 <= epoch < _LAST_EPOCH else f"leaderEpoch is {epoch}, and no larger epoch is possible"
 
 
 def _bootstrap(files: DataFiles, path: str) -> list[Finding]:

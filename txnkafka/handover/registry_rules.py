@@ -1,6 +1,6 @@
-"""What the next owner does with the registry: features, settings, replicas, voters, credentials. Pure.
+"""Effects of the next owner on the registry: features, settings, replicas, voters, credentials. Pure.
 
-Facts about Apache Kafka 4.4.0 that are not in its documentation were observed with its broker
+Undocumented facts about Apache Kafka 4.4.0 were observed with its broker
 (``tests/conformance/test_handover.py``).
 
 Source: ``QuorumFeatures``, ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``LogConfig.validate``,
@@ -38,7 +38,8 @@ _UNENFORCED: Final = {
 
 
 def check_registry(registry: Registry, identity: MetaProperties, to: Owner, where: str) -> Iterator[Finding]:
-    """Yield what the next owner would refuse, or do otherwise; ``where`` is the path of the metadata log."""
+    """Yield the contents that the next owner rejects or handles differently; ``where`` is the path of the
+    metadata log."""
     node_id = 1 if identity.node_id is None else identity.node_id
     yield from check_levels(registry, where)
     yield from _cluster(registry, node_id, where)
@@ -54,7 +55,7 @@ def check_registry(registry: Registry, identity: MetaProperties, to: Owner, wher
 
 
 def check_levels(registry: Registry, where: str) -> Iterator[Finding]:
-    """Yield the levels of features that no next owner knows."""
+    """Yield the feature levels that no next owner supports."""
     for fault in unknown_levels(registry.features):
         yield error("unknown-feature", where, fault, UNKNOWN_LEVEL_REMEDY)
 
@@ -79,7 +80,7 @@ def _cluster(registry: Registry, node_id: int, where: str) -> Iterator[Finding]:
     others = sorted(nodes - {node_id})
     if others:
         yield error(
-            "several-nodes", where, f"replicas or voters are on other nodes, too: {_some(others)}",
+            "several-nodes", where, f"other nodes have replicas or voters: {_some(others)}",
             "reassign all partitions to one node, and remove the other voters, while the cluster runs",
         )  # fmt: skip
     for record in image.kept.of("register_broker_record"):
@@ -93,14 +94,15 @@ def _cluster(registry: Registry, node_id: int, where: str) -> Iterator[Finding]:
 
 
 def _internal_topics(registry: Registry, where: str) -> Iterator[Finding]:
-    """Those that were made of directories without a registry have no settings."""
+    """Yield the internal topics that would lose records: created from directories without a registry, they
+    lack their settings."""
     for name in (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
         policy = registry.image.topic_configs(name).get("cleanup.policy", "delete")
         if name in registry.image.topics and policy.strip() != "compact":
             yield error(
                 "internal-topic-not-compacted", where,
-                f"{name} has cleanup.policy={policy}: what is older than its retention time would be "
-                "deleted, and offsets and transactional ids with it",
+                f"{name} has cleanup.policy={policy}: records older than its retention time would be "
+                "deleted, with their offsets and transactional ids",
                 "set cleanup.policy=compact with kafka-configs",
             )  # fmt: skip
 
@@ -121,12 +123,12 @@ def _leaders(registry: Registry, where: str) -> Iterator[Finding]:
     has_elr = registry.image.features.get("eligible.leader.replicas.version", 0) > 0
     for topic in registry.image.topics.values():
         for number, part in topic.partitions.items():
-            # after a controlled stop: without the feature the ISR stays, with it the others take its place
+            # after a controlled stop: without the feature the ISR stays, with it the others replace the ISR
             is_last_known = has_elr and len(part.last_known_elr) == 1
             if part.leader < 0 and not (part.isr or part.eligible_leader_replicas or is_last_known):
                 yield error(
                     "no-leader", where,
-                    f"{topic.name}-{number} has no leader, and none can be elected from what is known",
+                    f"{topic.name}-{number} has no leader, and no known replica can be elected",
                     "start 'txnkafka serve' on the directory once, which elects this node",
                 )  # fmt: skip
 
@@ -138,14 +140,14 @@ def _settings_of_kafka(registry: Registry, where: str) -> Iterator[Finding]:
             if fault:
                 yield error(
                     "setting-refused", where,
-                    f"the topic {name} has {setting}={text}, and Apache Kafka does not start so: {fault}",
+                    f"the topic {name} has {setting}={text}; Apache Kafka does not start with it: {fault}",
                     "change it with kafka-configs, or create the topic again, before the hand-over",
                 )  # fmt: skip
 
 
 def _fault_for_kafka(name: str, text: str) -> str:
-    """Why Apache Kafka does not start where a topic has this config; nothing if it does. Names that it does
-    not know it ignores, and single values are all that it checks then."""
+    """Return why Apache Kafka does not start with this topic config, or an empty string. At a start, Kafka
+    ignores unknown names and checks each value alone."""
     is_ignored = name in _IGNORED_BY_KAFKA or not is_topic_config(name)
     is_right = name == "remote.storage.enable" and text.strip().lower() == "true"
     try:
@@ -162,14 +164,14 @@ def _settings_of_ours(registry: Registry, where: str) -> Iterator[Finding]:
         if kind == TOPIC_RESOURCE:
             for setting, fault in ours.faults(configs).items():
                 if not is_topic_config(setting):
-                    continue  # it is logged; Apache Kafka leaves such a name out, too
+                    continue  # it is logged; Apache Kafka also leaves the name out
                 yield error(
                     "setting-refused", where, f"the topic {name} would get a default instead: {fault}",
                     "remove the setting with kafka-configs while Apache Kafka runs",
                 )  # fmt: skip
             if configs.get("remote.storage.enable", "").strip().lower() == "true":
                 yield warning(
-                    "tiered-storage", where, f"{name} has segments in tiered storage, which are not read",
+                    "tiered-storage", where, f"{name} has segments in tiered storage, which is not read",
                     "read them with Apache Kafka first",
                 )  # fmt: skip
         elif kind == BROKER_RESOURCE:
@@ -178,7 +180,7 @@ def _settings_of_ours(registry: Registry, where: str) -> Iterator[Finding]:
                 yield warning(
                     "setting-without-effect", where,
                     f"settings of the broker are kept, without effect: {_some(names)}",
-                    "give those that matter to 'txnkafka serve' with --config",
+                    "give the important ones to 'txnkafka serve' with --config",
                 )  # fmt: skip
         elif kind == GROUP_RESOURCE:
             names = sorted(each for each in configs if not each.startswith("consumer."))
@@ -196,7 +198,7 @@ def _unenforced(registry: Registry, where: str) -> Iterator[Finding]:
         if count:
             yield warning(
                 "not-enforced", where,
-                f"{count} {what} are kept, and not enforced: every client may do everything",
+                f"{count} {what} are kept but not enforced: every client may do everything",
                 "listen on an address that only trusted clients reach",
             )  # fmt: skip
 

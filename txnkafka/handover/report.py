@@ -1,6 +1,6 @@
-"""``HandOver``: what was found in a directory that is handed over, what was mended, and what becomes of it.
+"""``HandOver``: the findings, changes and predictions of a hand-over.
 
-Plain data; ``as_dict`` gives what the command prints as JSON.
+Plain data; ``as_dict`` returns the command's JSON output.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ class Owner(StrEnum):
 
     @property
     def label(self) -> str:
-        """The name for a sentence."""
+        """The name used in sentences."""
         return "Apache Kafka" if self is Owner.KAFKA else "txnkafka serve"
 
 
 class Step(NamedTuple):
-    """A change: of a partition, or of the directory itself (None), in one sentence."""
+    """A change of a partition, or of the directory itself (None), in one sentence."""
 
     partition: str | None
     text: str
 
 
 class TransactionRow(NamedTuple):
-    """A transactional id, its state with Kafka's name, the partitions in its transaction, and what becomes of
-    it. ``is_open``: its transaction has not ended."""
+    """A transactional id, its state by Kafka's name, the partitions in its transaction, and its fate at the
+    next owner. ``is_open``: its transaction has not ended."""
 
     transactional_id: str
     producer_id: int
@@ -47,9 +47,9 @@ class TransactionRow(NamedTuple):
 
 
 class GroupRow(NamedTuple):
-    """A group, its type as Kafka names it, and what becomes of it. ``generation`` (or epoch) and ``members``:
-    -1 and 0 where they are not known. ``offsets``: how many are committed; ``pending``: how many are in
-    transactions that have not ended."""
+    """A group, its type by Kafka's name, and its fate at the next owner. ``generation`` (or epoch) and
+    ``members``: -1 and 0 if unknown. ``offsets``: number of committed offsets; ``pending``: number of offsets
+    in open transactions."""
 
     group: str
     group_type: str
@@ -62,12 +62,12 @@ class GroupRow(NamedTuple):
 
 @dataclass(slots=True)
 class HandOver:
-    """The report on one hand-over. ``is_planned``: nothing was changed, ``steps`` says what would be.
+    """The report on one hand-over. ``is_planned``: nothing was changed, ``steps`` are the planned changes.
 
-    ``findings`` of severity ``error`` prevent it, those of ``warning`` say what the next owner does otherwise
-    than the one before. ``settings`` are lines of ``server.properties``, or options of ``txnkafka serve``.
-    ``next_producer_id`` is the first one that was given to nobody, ``largest_producer_id`` the largest one in
-    the logs (-1: none).
+    ``findings`` of severity ``error`` prevent the hand-over; a ``warning`` is a difference in the next
+    owner's behaviour. ``settings`` are lines of ``server.properties``, or options of ``txnkafka serve``.
+    ``next_producer_id`` is the first unassigned one, ``largest_producer_id`` the largest one in the logs (-1:
+    none).
     """
 
     path: str
@@ -87,16 +87,16 @@ class HandOver:
 
     @property
     def is_possible(self) -> bool:
-        """Whether nothing prevents the hand-over."""
+        """True if no error prevents the hand-over."""
         return not any(finding.severity == "error" for finding in self.findings)
 
     @property
     def is_ready(self) -> bool:
-        """Whether the next owner may start on the directory as it is now."""
+        """True if the next owner may start on the directory in its present state."""
         return self.is_possible and not (self.is_planned and self.steps)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the report as JSON values."""
         return {
             "path": self.path,
             "to": str(self.to),
@@ -118,10 +118,10 @@ class HandOver:
 
 
 def error(code: str, where: str, message: str, remedy: str) -> Finding:
-    """A fact that prevents the hand-over until somebody has decided."""
+    """Return a finding that prevents the hand-over until the operator has decided."""
     return Finding(where, None, "error", code, message, remedy)
 
 
 def warning(code: str, where: str, message: str, remedy: str) -> Finding:
-    """A fact that changes what clients see."""
+    """Return a finding about a difference that clients notice."""
     return Finding(where, None, "warning", code, message, remedy)

@@ -1,7 +1,7 @@
-"""What the next owner has to be told: lines of ``server.properties``, or options of ``txnkafka serve``. Pure.
+"""Settings for the next owner: lines of ``server.properties``, or options of ``txnkafka serve``. Pure.
 
 Source: ``KafkaConfig``, ``QuorumConfig``; the number of partitions of an internal topic decides which
-partition an id belongs to, and is set here for the case that such a topic is created anew.
+partition an id belongs to, and is set here in case the next owner creates that topic again.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _COUNTS: Final = {
 
 
 def settings_of(registry: Registry, identity: MetaProperties, to: Owner, path: str) -> list[str]:
-    """Return the lines of ``server.properties`` without which Apache Kafka does not take the directory for
-    its own, or the command that serves it here."""
+    """Return the lines of ``server.properties`` that Apache Kafka needs to accept the directory, or the
+    ``txnkafka serve`` command for it."""
     counts = [
         f"{setting}={len(topic.partitions)}"
         for name, setting in _COUNTS.items()

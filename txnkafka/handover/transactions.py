@@ -1,4 +1,4 @@
-"""What becomes of transactional ids and of open transactions at the next owner. Pure.
+"""Predicts the fate of transactional ids and open transactions at the next owner. Pure.
 
 Source: ``TransactionCoordinator.onElection``, ``TransactionStateManager.loadTransactionMetadata``,
 ``TransactionMarkerChannelManager``.
@@ -28,7 +28,7 @@ _OPEN = (_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT)
 
 
 def transaction_rows(coordinator: CoordinatorView, to: Owner, now_ms: int) -> list[TransactionRow]:
-    """Return a row for each transactional id, the open ones first."""
+    """Return a row per transactional id, open transactions first."""
     rows = [
         TransactionRow(
             state.transactional_id, state.producer_id, state.producer_epoch, state.state.label,
@@ -50,8 +50,8 @@ def _fate(state: TransactionMetadata, to: Owner, now_ms: int) -> str:
     if state.state is _S.ONGOING:
         return _open_fate(state, to, now_ms)
     if state.state in (_S.DEAD, _S.PREPARE_EPOCH_FENCE):
-        return "is being removed or fenced: its producer gets a new epoch when it comes back"
-    return "goes on with its producer id and epoch"
+        return "is being removed or fenced: its producer gets a new epoch when it reconnects"
+    return "continues with its producer id and epoch"
 
 
 def _open_fate(state: TransactionMetadata, to: Owner, now_ms: int) -> str:
@@ -64,14 +64,14 @@ def _open_fate(state: TransactionMetadata, to: Owner, now_ms: int) -> str:
 
 
 def coordinator_findings(coordinator: CoordinatorView) -> Iterator[Finding]:
-    """Yield the damage in the coordinator's log: Apache Kafka loads nothing behind it."""
+    """Yield the damage in the coordinator's log: Apache Kafka loads no record after it."""
     for finding in coordinator.findings:
         yield error(finding.code, finding.file, finding.message, finding.remedy)
 
 
 def hanging(views: Iterable[PartitionView], coordinator: CoordinatorView, now_ms: int) -> Iterator[Finding]:
-    """Yield a finding for each open transaction that no owner will ever end by itself: it holds
-    ``read_committed`` readers back."""
+    """Yield a finding for each open transaction that no owner will end by itself, so that it blocks
+    ``read_committed`` readers for ever."""
     for view in views:
         for judged in lso_report(view, coordinator, Circumstances(now_ms)).open_transactions:
             if judged.verdict.is_hanging or judged.verdict is Verdict.COMPLETED_WITHOUT_MARKER:
@@ -85,8 +85,8 @@ def hanging(views: Iterable[PartitionView], coordinator: CoordinatorView, now_ms
 
 
 def may_be_decided(views: Iterable[PartitionView], coordinator: CoordinatorView) -> bool:
-    """Return True where an open transaction belongs to a transactional id that will not end it: the
-    coordinator's log may have the decision."""
+    """Return True if an open transaction belongs to a transactional id that will not end it: the
+    coordinator's log may have its outcome."""
     for view in views:
         report = lso_report(view, coordinator, Circumstances(0)) if view.open_transactions else None
         view.close()

@@ -1,4 +1,4 @@
-"""Read-only access to a log directory, whoever owns it."""
+"""Read-only access to a log directory of any owner."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Finds out how far the cleaner has been through a log.
+"""Determines how far the cleaner has processed a log.
 
-The cleaner leaves gaps between segments, since cleaned segments keep their base offsets, and a missing
-segment leaves the same gap. The cleaner proceeds from the log's beginning and writes into
-``cleaner-offset-checkpoint`` how far it came. Where only the partition was copied, gaps inside of segments
-show the same: the cleaner has been through everything before them.
+The cleaner leaves gaps between segments, because cleaned segments keep their base offsets; a missing segment
+leaves the same kind of gap. The cleaner proceeds from the log's beginning and records its progress in
+``cleaner-offset-checkpoint``. Without that file, in a copy of one partition, gaps inside segments show the
+progress: the cleaner has processed everything before them.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ __all__ = ["Cleaning"]
 
 
 class Cleaning:
-    """The cleaner's progress in a log of these ``segments``."""
+    """The cleaner's progress in a log with the given ``segments``."""
 
     def __init__(self, segments: list[SegmentReader]) -> None:
         self._segments = segments
         self._last_with_gaps: int | None = None
 
     def has_reached(self, i: int) -> bool:
-        """Whether the cleaner has been through everything in front of segment number ``i``. Scans headers
-        when there is no checkpoint."""
+        """Return True if the cleaner has processed everything before segment number ``i``. Scans headers
+        without a checkpoint."""
         if self._segments[i].follows_cleaned:
             return True
         if self._last_with_gaps is None:
@@ -36,7 +36,7 @@ class Cleaning:
             try:
                 if _has_gaps(self._segments[i]):
                     return i
-            except KafkaError:  # reported when this segment is read
+            except KafkaError:  # reading this segment reports the error
                 continue
             finally:
                 if len(self._segments) > MAX_OPEN_SEGMENTS:
@@ -47,7 +47,7 @@ class Cleaning:
 def _has_gaps(segment: SegmentReader) -> bool:
     next_offset = segment.base_offset
     for _, _, index in segment.windows():
-        # the header of a compressed wrapper of magic 0 or 1 does not show its contents
+        # a compressed wrapper of magic 0 or 1 does not show its contents in the header
         if min(index.magic, default=MAGIC_0) == MAGIC_2 and index.has_gaps(next_offset):
             return True
         next_offset = index.last_offset[-1] + 1 if len(index) else next_offset

@@ -1,12 +1,12 @@
-"""Chooses the time by which a directory is judged: the machine's while a broker owns it, else the newest time
+"""Chooses the time for judging a directory: the machine's time while a broker owns it, else the newest time
 in it.
 
-In yesterday's copy, judged by today's clock, all open transactions would be overdue. So a directory that no
-broker owns is judged by the times in it. The times that brokers wrote by their clocks count: the updates in
-``__transaction_state`` and the end markers. The times of checkpoint files count too, because an idle broker
-still writes them every few seconds, but only while they are the broker's: copying or unpacking may set the
-time of every file. They are trusted when the newest log file of ``__transaction_state`` is as old as the
-newest update in it. Timestamps of data never count: a producer may write any timestamp.
+In yesterday's copy, all open transactions would be overdue by today's clock. So a directory that no broker
+owns is judged by the times in it that come from brokers' clocks: updates in ``__transaction_state`` and end
+markers. The modification times of checkpoint files also count, because an idle broker writes them every few
+seconds; but copying or unpacking may set the time of every file, so they are trusted only if the newest log
+file of ``__transaction_state`` is as old as the newest update in it. Timestamps of data never count: a
+producer may write any timestamp.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DirectoryClock", "Moment"]
 
-AGREEMENT_MS = 60_000  # a log's file is written when its last record is
+AGREEMENT_MS = 60_000  # a log file's time is close to its last record's
 UNKNOWN = -1
 BROKER_FILES = (
     CLEAN_SHUTDOWN_FILE,
@@ -49,7 +49,7 @@ class Moment(NamedTuple):
 
 
 class DirectoryClock:
-    """Gives the time by which the partitions of ``log_dir`` are judged.
+    """Returns the time for judging the partitions of ``log_dir``.
 
     ``machine_ms`` is the machine's time; ``override_ms`` is the time that the user chose, if any.
     """
@@ -61,8 +61,8 @@ class DirectoryClock:
         self._newest_ms: int | None = None
 
     def at(self, view: PartitionView | None = None) -> Moment:
-        """Return the time for one partition, whose end markers may be newer than all other times; None: for
-        the coordinator."""
+        """Return the time for one partition, whose end markers may be newer than all other times, or for the
+        coordinator (None)."""
         if self._override_ms is not None:
             return Moment(self._override_ms, "as --now says")
         if self._is_being_written:
@@ -85,13 +85,13 @@ class DirectoryClock:
         return self._newest_ms
 
     def _checkpoint_ms(self, written_ms: int) -> int:
-        """Return the newest time of a checkpoint file, unless the file times are not the broker's."""
+        """Return the newest time of a checkpoint file, if the file times are the broker's."""
         files, sources = self._log_dir.file_system, self._log_dir.sources
         logs = [source.path for source in sources if source.topic_partition.topic == TRANSACTION_STATE_TOPIC]
         log_ms = max((_newest_file_ms(files, path, (".log",)) for path in logs), default=UNKNOWN)
         if UNKNOWN in (log_ms, written_ms) or abs(log_ms - written_ms) > AGREEMENT_MS:
             return UNKNOWN
-        # a repair writes marker and checkpoints again
+        # a repair rewrites the marker and the checkpoints
         directories = {files.split(source.path)[0] for source in sources if source.repair is None}
         return max((_newest_file_ms(files, path, BROKER_FILES) for path in directories), default=UNKNOWN)
 
@@ -100,7 +100,7 @@ def _newest_file_ms(files: FileSystem, path: str, endings: tuple[str, ...]) -> i
     try:
         entries = files.list(path)
     except OSError:
-        return UNKNOWN  # a parent that may not be listed; reading the partitions reports their errors
+        return UNKNOWN  # the parent may forbid listing; reading the partitions reports their errors
     return max((entry.modified_ms for entry in entries if entry.name.endswith(endings)), default=UNKNOWN)
 
 

@@ -1,8 +1,7 @@
 """Loads the transaction coordinator's state from the ``__transaction_state`` partitions of a directory.
 
-The statement "no transactional id has this producer id" needs the whole topic. The number of its partitions
-is stored nowhere in them, but the hash of a transactional id selects its partition, which excludes most wrong
-numbers of partitions.
+The statement "no transactional id has this producer id" needs the whole topic. The partitions do not store
+their number, but the hash of a transactional id selects its partition, which excludes most wrong numbers.
 """
 
 from __future__ import annotations
@@ -28,15 +27,15 @@ if TYPE_CHECKING:
 __all__ = ["CoordinatorView", "replay_transaction_log"]
 
 MOST_PARTITIONS = 1000
-MOST_MISSING = 100  # at most so many are listed
+MOST_MISSING = 100  # limit of the list
 
 
 @dataclass(frozen=True)
 class CoordinatorView:
-    """The state of every transactional id in the partitions of this directory.
+    """The state of every transactional id in this directory's partitions.
 
-    ``partitions`` are the numbers of those partitions, ``located`` has the partition of each transactional
-    id, ``damaged_partitions`` could not be read to their end. ``views`` read the partitions again.
+    ``partitions`` are their numbers, ``located`` maps transactional ids to partitions, ``damaged_partitions``
+    could not be read to their end. ``views`` read the partitions again.
     """
 
     transactions: Mapping[str, TransactionMetadata]
@@ -47,8 +46,8 @@ class CoordinatorView:
     views: Mapping[int, PartitionView] = field(default_factory=dict)
 
     def last_prepared(self, transactional_id: str) -> TransactionMetadata | None:
-        """Read the last PREPARE_* record of a transactional id: it has the partitions of the transaction that
-        ended last. None when the log does not have it any more."""
+        """Read the last PREPARE_* record of a transactional id, which lists the partitions of its last ended
+        transaction; None if the log no longer has it."""
         view, found = self.views.get(self.located.get(transactional_id, -1)), None
         if view is None:
             return None
@@ -64,8 +63,7 @@ class CoordinatorView:
 
     @cached_property
     def _owners(self) -> dict[int, TransactionMetadata]:
-        # The current owner of a producer id takes precedence over a former or future one, hence the order of
-        # these updates.
+        # Order of these updates: the current owner of a producer id overrides a former or future owner.
         ordered = sorted(self.transactions.values(), key=lambda state: state.last_update_timestamp)
         owners = {state.next_producer_id: state for state in ordered}
         owners |= {state.previous_producer_id: state for state in ordered}
@@ -75,14 +73,14 @@ class CoordinatorView:
 
     @property
     def newest_ms(self) -> int:
-        """The time of a coordinator's last change to one of these states, by its clock; -1 when there is
-        none."""
+        """The time of the coordinator's last change of any state, by its clock in milliseconds; -1 without
+        states."""
         states = self.transactions.values()
         return max((max(state.last_update_timestamp, state.start_timestamp) for state in states), default=-1)
 
     def owner(self, producer_id: int) -> TransactionMetadata | None:
-        """Return the state of the transactional id that has this producer id now, had it last, or gets it
-        next."""
+        """Return the state of the transactional id that owns this producer id: the current, last or next
+        owner."""
         return self._owners.get(producer_id)
 
     @property
@@ -92,7 +90,7 @@ class CoordinatorView:
 
     @cached_property
     def missing_partitions(self) -> tuple[int, ...]:
-        """The first hundred partitions of the topic that are certainly missing; there may be more (see
+        """The first hundred partitions of the topic that are certainly missing; more may be missing (see
         ``is_complete``). The numbers come from directory names, which may be arbitrary."""
         there = set(self.partitions)
         missing = (number for number in range(max(there, default=-1)) if number not in there)
@@ -100,11 +98,11 @@ class CoordinatorView:
 
     @cached_property
     def is_complete(self) -> bool:
-        """Whether every partition of the topic is here and could be read, as far as the directory shows."""
+        """True if every partition of the topic is here and was read, as far as the directory shows."""
         count = len(self.partitions)
         if not count or self.missing_partitions or self.damaged_partitions:
             return False
-        # Of every possible number of partitions, hash - partition is a multiple.
+        # hash - partition is a multiple of every possible number of partitions.
         multiple = 0
         for name, partition in self.located.items():
             multiple = gcd(multiple, string_hash(name) - partition)
@@ -115,7 +113,7 @@ class CoordinatorView:
         return all(multiple % more for more in range(count + 1, MOST_PARTITIONS + 1))
 
     def is_current(self, transactional_id: str) -> bool:
-        """Whether the state of this transactional id is its last one: no later record was lost to damage."""
+        """Return True if this transactional id's state is its last: no later record was lost to damage."""
         return self.located.get(transactional_id) not in self.damaged_partitions
 
 

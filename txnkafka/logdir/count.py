@@ -1,8 +1,8 @@
-"""Counts the records of a unit by batch headers, and decodes only the batches whose headers are not enough.
+"""Counts the records of a unit by batch headers, and decodes only batches whose headers do not suffice.
 
-Decoded are batches that a bound cuts, sets of magic 0 and 1, whose headers lack the number of records, and
-batches that reading would refuse. Invariant: where every batch is sound, the count is the number of records
-that reading the unit gives. A batch whose CRC is wrong counts by its header, since its bytes are not read.
+Decoded batches: batches cut by a bound, sets of magic 0 and 1, whose headers lack the number of records, and
+batches that reading would refuse. Invariant: if every batch is sound, the count equals the number of records
+that reading the unit returns. A batch with a wrong CRC counts by its header, because its bytes are not read.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ __all__ = ["count_unit"]
 def count_unit(
     segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None
 ) -> int:
-    """Return the number of records that ``read_unit`` gives. Raises CorruptRecordError where a batch that
-    must be decoded is damaged, or passes the error to ``on_corrupt`` and leaves the batch out."""
+    """Return the number of records that ``read_unit`` yields. If a batch that must be decoded is damaged,
+    raises CorruptRecordError, or passes the error to ``on_corrupt`` and leaves the batch out."""
     handler = locating(unit, on_corrupt)
     total = 0
     for batches in unit_batches(segment, unit, on_corrupt):
@@ -40,12 +40,12 @@ def count_unit(
 
 
 def _take_whole(batches: SelectedBatches) -> int:
-    """Count the records of the batches whose headers are enough, and deselect these batches."""
+    """Count the records of the batches whose headers suffice, and deselect these batches."""
     import numpy as np
 
     index = batches.index
     selection = np.frombuffer(batches.selection, np.uint8)
-    # a control batch is selected when its CRC is wrong
+    # a control batch with a wrong CRC is selected
     data = np.asarray(index.attributes) & ATTRIBUTE_CONTROL == 0
     counted = (selection == WHOLE) & (np.asarray(index.magic) == MAGIC_2) & data
     selection[counted] = SKIP

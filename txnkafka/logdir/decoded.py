@@ -1,4 +1,4 @@
-"""Replaces the bytes of keys and values by what decoders make of them."""
+"""Replaces the bytes of keys and values by decoded content."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from txnkafka.record.batch import Record
 __all__ = ["Decode", "decoded_records"]
 
 Decode = Callable[[bytes], Any]
-"""Returns the content of a key or value; raises DecodeError where there is none."""
+"""Returns the content of a key or value; raises DecodeError."""
 
 
 def decoded_records(
@@ -30,7 +30,7 @@ def decoded_records(
 
 
 def decoded(decode: Decode, content: bytes, place: tuple[TopicPartition, int, str]) -> Any:
-    """Decode one key or value; an error has its place."""
+    """Decode one key or value; an error names its place."""
     try:
         return decode(content)
     except DecodeError as error:

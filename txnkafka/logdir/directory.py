@@ -1,7 +1,7 @@
-"""The view of one log directory, or of several of one broker: its topics and partitions, and its checkpoints.
+"""The view of one log directory, or of several directories of one broker: topics, partitions, checkpoints.
 
-Every place with segments is accepted: a broker's log directory, a copy of one, a single partition directory,
-a single ``.log`` file. Missing checkpoints, markers and metadata are tolerated; their facts are then unknown.
+Accepted paths: a broker's log directory, a copy of one, a single partition directory, a single ``.log`` file.
+Checkpoints, markers and metadata may be missing; their facts are then unknown.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ _RESTORE = "restore the file: the broker does not start with it. It is read as i
 
 
 class TopicView(NamedTuple):
-    """A topic: its name, its id (None when no partition has it), the numbers of its partitions here."""
+    """A topic: name, id (None if no partition has one), and the numbers of its partitions here."""
 
     name: str
     topic_id: str | None
@@ -68,14 +68,13 @@ class TopicView(NamedTuple):
 
 
 class LogDir(PartitionTables):
-    """Read-only view of one or more log directories. As a table it has the records of all topics but Kafka's
-    own.
+    """Read-only view of one or more log directories. As a table: the records of all topics but Kafka's own.
 
     ``io``: ``auto`` maps files unless a broker has locked the directory, ``mmap`` and ``pread`` force the
-    method. Files are opened when they are needed, and nothing is ever written. A path may be an address such
-    as ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``; local paths become absolute in
-    ``paths``. ``threads`` decode the records of local files; default: one for each processor, at most 4.
-    Raises LogDirError for a path without a log.
+    method. Files are opened on demand, and nothing is ever written. A path may be an address such as
+    ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``; local paths become absolute in
+    ``paths``. ``threads`` is the number of threads that decode records of local files; default: one per
+    processor, at most 4. Raises LogDirError for a path without a log.
     """
 
     def __init__(
@@ -111,17 +110,17 @@ class LogDir(PartitionTables):
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:
-        """All partitions, sorted."""
+        """Return all partitions, sorted."""
         return sorted(self._sources)
 
     @property
     def sources(self) -> list[PartitionSource]:
-        """The sources of all partitions, sorted by partition."""
+        """Return the sources of all partitions, sorted by partition."""
         return [self._sources[topic_partition] for topic_partition in self.topic_partitions]
 
     @property
     def topics(self) -> dict[str, TopicView]:
-        """Topics by name."""
+        """Return the topics by name."""
         found: dict[str, TopicView] = {}
         for topic, partition in self.topic_partitions:
             topic_id = self._sources[TopicPartition(topic, partition)].topic_id
@@ -130,8 +129,8 @@ class LogDir(PartitionTables):
         return found
 
     def partition(self, topic: str, partition: int) -> PartitionView:
-        """Return a view of one partition as it is now. Raises UnknownTopicOrPartitionError, which lists what
-        exists, and TypeError when ``topic`` is no str or ``partition`` no int."""
+        """Return a view of the present state of one partition. Raises UnknownTopicOrPartitionError, which
+        lists the existing ones, and TypeError unless ``topic`` is a str and ``partition`` an int."""
         if not isinstance(topic, str) or not hasattr(partition, "__index__"):
             raise TypeError(f"a partition is named by a str and an int, not by {topic!r} and {partition!r}")
         source = self._sources.get(TopicPartition(topic, partition))
@@ -146,14 +145,14 @@ class LogDir(PartitionTables):
         raise UnknownTopicOrPartitionError(f"no {topic}-{partition} in {', '.join(self.paths)}; {there}")
 
     def partitions(self, topic: str | None = None) -> Iterator[PartitionView]:
-        """Yield all partitions, or those of a topic, one after the other."""
+        """Yield the view of each partition, or of each partition of a topic."""
         for topic_partition in self.topic_partitions:
             if topic is None or topic_partition.topic == topic:
                 yield self.partition(*topic_partition)
 
     def topic(self, *names: str) -> Partitions:
-        """Return all partitions of the topics that are named, or matched by shell patterns (``"orders*"``).
-        Raises UnknownTopicOrPartitionError for a name without a match."""
+        """Return all partitions of the topics with these names or matching these shell patterns
+        (``"orders*"``). Raises UnknownTopicOrPartitionError for a name without a match."""
         there = list(self.topics)
         for name in names:
             if not isinstance(name, str):
@@ -171,7 +170,7 @@ class LogDir(PartitionTables):
 
     @cached_property
     def coordinator(self) -> CoordinatorView:
-        """The state in the ``__transaction_state`` partitions here; loaded once."""
+        """The state in the ``__transaction_state`` partitions here, loaded at first use."""
         from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
         from txnkafka.logdir.coordinator import replay_transaction_log
 
@@ -179,7 +178,7 @@ class LogDir(PartitionTables):
 
     @cached_property
     def groups(self) -> GroupsView:
-        """The offsets and members in the ``__consumer_offsets`` partitions here; loaded once."""
+        """The offsets and members in the ``__consumer_offsets`` partitions here, loaded at first use."""
         from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
         from txnkafka.logdir.groups import replay_offsets_log
 
@@ -195,7 +194,7 @@ class LogDir(PartitionTables):
         return dict(self.groups.committed)
 
     def pending_offsets(self) -> dict[tuple[str, TopicPartition], list[PendingOffset]]:
-        """Return the offsets committed in transactions that are still open, by (group, topic partition)."""
+        """Return the offsets committed in open transactions, by (group, topic partition)."""
         return {key: list(pending) for key, pending in self.groups.pending.items()}
 
     def _add(self, path: str) -> None:
@@ -231,10 +230,10 @@ class LogDir(PartitionTables):
                 self._note("foreign-directory", "warning", full, text, "move it away: it is not read")
         if not directory.is_log_directory and not self._any_holds_log(path, named):
             why = self._log_directory_below(path, entries) or _nothing_of_kafka(list(named))
-            raise LogDirError(f"{path} is no Kafka log directory: {why}")
+            raise LogDirError(f"{path} is not a Kafka log directory: {why}")
 
     def _log_directory_below(self, path: str, entries: Iterable[DirectoryEntry]) -> str:
-        """Return a hint to the first directories in ``path`` that look like log directories; empty where none
+        """Return a hint with the first directories in ``path`` that look like log directories; empty if none
         does."""
         directories = sorted(entry.name for entry in entries if entry.is_directory)
         found = [
@@ -254,8 +253,8 @@ class LogDir(PartitionTables):
         return self._any_holds_log(path, filter(parse_partition_directory, names))
 
     def _named(self, path: str, entries: Iterable[DirectoryEntry]) -> dict[str, PartitionDirectory]:
-        """Return the directories that have the name of a partition, Kafka's own spelling first. An entry that
-        cannot be opened counts as a partition when its name is one, and is otherwise left out with a note."""
+        """Return the directories with a partition's name, Kafka's own spelling first. An entry that cannot be
+        opened counts as a partition if it has a partition's name; otherwise it is left out with a note."""
         found = {}
         for entry in entries:
             parsed = parse_partition_directory(entry.name) if entry.may_be_directory else None
@@ -269,7 +268,8 @@ class LogDir(PartitionTables):
         return dict(ordered)
 
     def _is_partition(self, path: str, entries: list[DirectoryEntry], named: Iterable[str]) -> bool:
-        """Return True for segments without partition directories; segments beside some are findings."""
+        """Return True for segments without partition directories; segments next to partition directories are
+        findings."""
         logs = [entry.name for entry in entries if not entry.is_directory and entry.name.endswith(".log")]
         strays = list(filter(parse_segment_file, logs))
         if not strays or not self._any_holds_log(path, named):
@@ -286,7 +286,7 @@ class LogDir(PartitionTables):
         return any(self._holds_log(self.file_system.join(path, name)) for name in names)
 
     def _holds_log(self, path: str) -> bool:
-        """Return True if a directory contains one of Kafka's files: its name proves nothing."""
+        """Return True if a directory contains one of Kafka's files; the directory's name proves nothing."""
         try:
             names = [entry.name for entry in self.file_system.list(path)]
         except OSError:
@@ -297,11 +297,11 @@ class LogDir(PartitionTables):
         parent, name = self.file_system.split(path)
         parsed = parse_segment_file(name)
         if parsed is None or parsed.kind != "log" or parsed.suffix:
-            raise LogDirError(f"{path} is no segment: its name must be a base offset with 20 digits and .log")
+            raise LogDirError(f"{path} is not a segment: its name must be a base offset (20 digits) and .log")
         self._add_single(parent, parsed.base_offset)
 
     def _add_single(self, path: str, only_base_offset: int | None = None) -> None:
-        """Add a partition directory that was named itself; its parent may still be its log directory."""
+        """Add a partition directory given by the caller; its parent may still be its log directory."""
         parent, name = self.file_system.split(path)
         parsed = parse_partition_directory(name)
         topic_partition = parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
@@ -320,21 +320,21 @@ class LogDir(PartitionTables):
                 f"several segments of {source.path} were given; give one of them, or the directory"
             )
         raise LogDirError(
-            f"{source.topic_partition} lies in two places, {other.path} and {source.path}; "
+            f"{source.topic_partition} is in two places, {other.path} and {source.path}; "
             "Kafka refuses to start on that too: read them one at a time"
         )
 
 
 def _nothing_of_kafka(named: list[str]) -> str:
-    """Return what a directory lacks whose entries ``named`` only have names of partitions."""
+    """Return the missing part of a directory whose entries ``named`` only look like partitions."""
     if not named:
         return "it contains neither partition directories (topic-0) nor segments (*.log)"
     names = ", ".join([*named[:MOST_NAMED], *(["…"] if len(named) > MOST_NAMED else [])])
-    return f"it has no {META_PROPERTIES}, and what is named like a partition ({names}) has no file of Kafka's"
+    return f"it has no {META_PROPERTIES}, and what looks like a partition ({names}) has no file of Kafka's"
 
 
 class _Directory:
-    """The facts that one log directory has about its partitions: checkpoints, metadata, shutdown marker."""
+    """Facts about the partitions of one log directory: checkpoints, metadata, shutdown marker."""
 
     def __init__(self, owner: LogDir, path: str, wanted: Iterable[TopicPartition]) -> None:
         parse_offsets = partial(parse_offset_checkpoint, only=frozenset(wanted))
@@ -354,17 +354,17 @@ class _Directory:
         try:
             return self.file_system.exists(self.file_system.join(self._path, name))
         except OSError:
-            return False  # the checkpoints could not be read either, which is a finding
+            return False  # a finding reports that the checkpoints could not be read either
 
     def _repair(self) -> bool | None:
         try:
             path = self.file_system.join(self._path, CLEAN_SHUTDOWN_FILE)
             return parse_repair(self.file_system.read(path, SMALL_FILE_LIMIT))
         except (OSError, CorruptFileError):
-            return None  # that the file is there says enough
+            return None  # only its existence matters
 
     def _parse(self, name: str, parse: Callable[[bytes], T], path: str | None = None) -> T | None:
-        """Parse a small file; None when it is missing, or malformed, which is a finding."""
+        """Parse a small file; None if it is missing, or if it is malformed, which adds a finding."""
         full = self.file_system.join(path or self._path, name)
         try:
             if not self.file_system.exists(full):

@@ -1,5 +1,5 @@
-"""HTML for notebooks: what a directory, a partition and its transactions are. Names come from files, so all
-text is escaped."""
+"""HTML for notebooks: summaries of a directory, a partition and its transactions. Names come from files, so
+all text is escaped."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transactions", "directory_html", "partition_html", "partitions_html"]
 
-ROWS = 50  # more are counted
+ROWS = 50  # the number of further rows is shown
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -54,14 +54,14 @@ def directory_html(log_dir: LogDir) -> str:
 
 
 def partitions_html(views: Sequence[PartitionView]) -> str:
-    """Return the names and places of partitions as a table; nothing is read."""
+    """Return the names and paths of partitions as a table, without reading them."""
     rows = ((view.topic, view.partition, view.path) for view in views[:ROWS])
     return _table(f"{len(views):,} partitions", ("topic", "partition", "directory"), rows, len(views))
 
 
 def partition_html(view: PartitionView) -> str:
-    """Return the offsets of a partition as a table; an error is shown, and not raised: a notebook would show
-    its traceback."""
+    """Return the offsets of a partition as a table. An error is shown in the table: if raised, a notebook
+    would show its traceback."""
     try:
         facts = _facts(view)
     except (KafkaError, OSError) as error:

@@ -1,7 +1,7 @@
-"""Distributions of numbers, in memory that does not grow with their count.
+"""Distributions of numbers, in memory independent of their count.
 
-Counts are kept by bucket: each number below 256 has its own bucket, above that each power of two is divided
-into 128. So count, sum, minimum and maximum are exact, and a percentile is at most 0.8 % too large.
+Counts are kept by bucket: each number below 256 has its own bucket, and each larger power of two is divided
+into 128 buckets. Count, sum, minimum and maximum are exact; a percentile is at most 0.8 % too large.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Distribution:
         self._buckets: Counter[int] = Counter()
 
     def add(self, numbers: Sequence[int] | NDArray[Any]) -> None:
-        """Count more numbers."""
+        """Add numbers to the distribution."""
         import numpy as np
 
         values = np.maximum(np.asarray(numbers, np.int64), 0)
@@ -46,7 +46,8 @@ class Distribution:
             self._buckets[bucket] += count
 
     def percentile(self, percent: float) -> int | None:
-        """Return the number that ``percent`` of all numbers are not above; None without numbers."""
+        """Return the smallest number that is at least as large as ``percent`` % of the numbers; None without
+        numbers."""
         left = max(1, -int(-self.count * percent // 100))
         for bucket in sorted(self._buckets):
             left -= self._buckets[bucket]

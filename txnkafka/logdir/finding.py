@@ -1,4 +1,4 @@
-"""A finding: a fact about a file that a user should know."""
+"""A finding: a fact about a file for the user."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ __all__ = ["Finding"]
 
 
 class Finding(NamedTuple):
-    """A fact about a file: where it is, how severe it is, and what to do.
+    """A fact about a file: its place, severity, message and remedy.
 
-    ``severity`` is ``error`` (records are lost, hidden or wrong, or a broker would make them so), ``warning``
-    (a derived file or the tail is damaged; the records of the log are still read correctly) or ``note``.
-    ``code`` is one of the names in docs/findings.md; ``cause`` is the code of the finding that this one
-    follows from, empty for an independent fault.
+    ``severity`` is ``error`` (records are lost, hidden or wrong, or will be after a broker's start),
+    ``warning`` (a derived file or the tail is damaged; the records of the log are still read correctly) or
+    ``note``. ``code`` is one of the names in docs/findings.md; ``cause`` is the code of the finding that
+    causes this one, empty for an independent fault.
     """
 
     file: str

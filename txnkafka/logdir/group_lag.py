@@ -1,9 +1,9 @@
-"""Joins the committed offsets of groups with the ends of the partitions: how far each group is behind, and
-which of them wait at the last stable offset, behind which transaction.
+"""Joins the committed offsets of groups with the ends of the partitions: the lag of each group, and the
+transaction that a group at the last stable offset waits for.
 
-A group that is not at the last stable offset yet does not wait: it can read on. An offset that was committed
-in a transaction which is still open is pending: a consumer that requires stable offsets (read_committed) does
-not get its committed offset before that is decided.
+A group below the last stable offset does not wait: it can read on. An offset committed in an open transaction
+is pending: a consumer that requires stable offsets (read_committed) does not get its committed offset until
+the transaction ends.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ __all__ = ["GroupLag", "PendingCommit", "group_lags"]
 
 
 class PendingCommit(NamedTuple):
-    """An offset of a transaction that has not ended; ``transaction`` is the one in ``__consumer_offsets``,
-    None when it is not known."""
+    """An offset committed in an open transaction; ``transaction`` is that transaction in
+    ``__consumer_offsets``, None if unknown."""
 
     offset: int
     producer_id: int
@@ -31,7 +31,7 @@ class PendingCommit(NamedTuple):
     transaction: JudgedTransaction | None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as JSON values."""
         verdict = None if self.transaction is None else self.transaction.verdict.value
         return {
             "offset": self.offset,
@@ -42,8 +42,8 @@ class PendingCommit(NamedTuple):
 
 
 class GroupLag(NamedTuple):
-    """A group in one partition; ``committed`` is None when it has no offset yet, or a pending one only,
-    ``member`` None when no member has the partition, ``report`` None when the partition is not here."""
+    """A group in one partition. None: ``committed`` without an offset or with only a pending one, ``member``
+    if the partition is unassigned, ``report`` if the partition is not here."""
 
     group: str
     topic_partition: TopicPartition
@@ -54,36 +54,37 @@ class GroupLag(NamedTuple):
 
     @property
     def lag(self) -> int | None:
-        """The number of offsets up to the log end."""
+        """Return the number of offsets up to the log end."""
         if self.committed is None or self.report is None:
             return None
         return max(self.report.log_end_offset - self.committed.offset, 0)
 
     @property
     def stable_lag(self) -> int | None:
-        """The number of offsets that a read_committed consumer can read: up to the last stable offset."""
+        """Return the number of offsets up to the last stable offset, which a read_committed consumer can
+        read."""
         if self.committed is None or self.report is None:
             return None
         return max(self.report.last_stable_offset - self.committed.offset, 0)
 
     @property
     def waits_behind(self) -> JudgedTransaction | None:
-        """The transaction that a read_committed consumer of the group waits for: it has read up to the last
-        stable offset, which that transaction holds."""
+        """Return the transaction that a read_committed consumer of the group waits for, if it has read up to
+        the last stable offset; this is the transaction that holds that offset."""
         if self.report is None or not self.report.open_transactions:
             return None
         return self.report.open_transactions[0] if self.lag and not self.stable_lag else None
 
     @property
     def is_stuck(self) -> bool:
-        """Whether an operator should look at it: what the group waits for hangs, is overdue or waits for its
-        end marker, or too little is known of it."""
+        """Return True if the group needs an operator: the transaction that it waits for hangs, is overdue,
+        waits for its end marker, or is of unknown state."""
         transactions = [self.waits_behind, *(each.transaction for each in self.pending)]
         verdicts = [each.verdict for each in transactions if each is not None]
         return any(verdict.is_stuck or verdict.is_unknown for verdict in verdicts)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; what is not known is None."""
+        """Return the fields as JSON values; unknown fields are None."""
         committed, report, behind = self.committed, self.report, self.waits_behind
         member = self.member
         leader_epoch = -1 if committed is None else committed.leader_epoch
@@ -113,8 +114,8 @@ def group_lags(
     report_of: Callable[[TopicPartition], LsoReport | None],
     pending_in: Callable[[int], tuple[str | None, JudgedTransaction | None]],
 ) -> Iterator[GroupLag]:
-    """Yield each group in each partition, sorted. ``report_of`` returns the report on a partition (None: it
-    is not here), ``pending_in`` the transactional id of a producer and its open transaction in
+    """Yield each group in each partition, sorted. ``report_of`` returns the report on a partition (None if it
+    is not here), ``pending_in`` returns a producer's transactional id and its open transaction in
     ``__consumer_offsets``."""
     for group, topic_partition in sorted({*groups.committed, *groups.pending, *groups.members}):
         key = group, topic_partition

@@ -1,8 +1,8 @@
-"""Finds the members of groups and the partitions that each has, from the records of a partition of
-``__consumer_offsets`` that are not offsets.
+"""Finds the members of groups and their assigned partitions, from the records of a ``__consumer_offsets``
+partition that are not offsets.
 
-A classic group is one record with all its members. In a group of the consumer protocol (KIP-848) a member is
-a record, and its partitions, named by topic ids, are another.
+A classic group is one record with all its members. In a group of the consumer protocol (KIP-848), a member
+has one record, and another one with its partitions, named by topic ids.
 Source: GroupMetadataManager.replay.
 """
 
@@ -39,11 +39,11 @@ class GroupMembers:
         self._records: dict[bytes, bytes] = {}
 
     def kept_bytes(self) -> int:
-        """Bytes of the keys and values in memory, with KEPT_RECORD for each record."""
+        """Bytes of the keys and values in memory, plus KEPT_RECORD per record."""
         return sum(KEPT_RECORD + len(key) + len(value) for key, value in self._records.items())
 
     def replay(self, event: LogEvent) -> None:
-        """Apply the next event of the log; records of other types change nothing."""
+        """Apply the next event of the log; ignore records of other types."""
         if event.key is None or int.from_bytes(event.key[:2], "big") not in _TYPES:
             return
         if event.value is None:
@@ -54,8 +54,8 @@ class GroupMembers:
     def assigned(
         self, topic_names: Mapping[str, str]
     ) -> Iterator[tuple[tuple[str, TopicPartition], GroupMember]]:
-        """Yield each group and partition with the member that has it. ``topic_names`` are those of topic
-        ids; a topic that has none there is left out, and so is a record that cannot be decoded."""
+        """Yield each group and partition with its assigned member. ``topic_names`` maps topic ids to names;
+        topics without a name and undecodable records are left out."""
         members: dict[tuple[str, str], GroupMember] = {}
         assignments: list[tuple[str, str, list[dict[str, Any]]]] = []
         for key, raw in self._records.items():

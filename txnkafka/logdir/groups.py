@@ -1,7 +1,7 @@
 """Loads the offsets that groups committed, and their members, from the ``__consumer_offsets`` partitions of a
 directory.
 
-``coordinator.Offsets`` decides which of them are committed and which are pending.
+``coordinator.Offsets`` decides which offsets are committed and which are pending.
 """
 
 from __future__ import annotations
@@ -25,8 +25,7 @@ __all__ = ["GroupsView", "PendingOffset", "replay_offsets_log"]
 
 
 class PendingOffset(NamedTuple):
-    """An offset in a transaction that has not ended: the producer, the record's offset, the value to
-    commit."""
+    """An offset committed in an open transaction: the producer, the record's offset, the value to commit."""
 
     producer_id: int
     record_offset: int
@@ -34,8 +33,8 @@ class PendingOffset(NamedTuple):
 
 
 class GroupsView(NamedTuple):
-    """Committed and pending offsets of the partitions in this directory, whose numbers are ``partitions``,
-    and the member that has a partition."""
+    """Committed and pending offsets in this directory's partitions with the numbers ``partitions``, and the
+    member assigned to each topic partition."""
 
     committed: dict[tuple[str, TopicPartition], OffsetAndMetadata]
     pending: dict[tuple[str, TopicPartition], list[PendingOffset]]
@@ -47,7 +46,7 @@ class GroupsView(NamedTuple):
 def replay_offsets_log(
     views: Iterable[PartitionView], topic_names: Mapping[str, str] | None = None
 ) -> GroupsView:
-    """Load the partitions of ``__consumer_offsets``; ``topic_names`` are those of topic ids."""
+    """Load the partitions of ``__consumer_offsets``; ``topic_names`` maps topic ids to names."""
     result = GroupsView({}, {}, (), (), {})
     partitions: list[int] = []
     findings: list[Finding] = []

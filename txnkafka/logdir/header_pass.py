@@ -1,8 +1,8 @@
-"""One pass over the batch headers of consecutive segments, which follows transactions on the way.
+"""One pass over the batch headers of consecutive segments, following transactions.
 
-This pass handles a wrong order of batches or segments for all readers of headers: batches whose offsets
-cannot be right are ignored, and where a segment or a marker is missing, transactions may have lost their
-markers.
+The pass handles wrong orders of batches or segments for all readers of headers: it ignores batches with
+impossible offsets, and reports a hole where a segment or a marker is missing, because transactions may have
+lost their markers there.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ __all__ = ["HeaderScan", "SegmentHeaders", "header_pass", "segment_containing"]
 
 
 class HeaderScan(Protocol):
-    """What is fed with headers: a TransactionScan, or another counter."""
+    """Protocol of a consumer of headers: a TransactionScan, or another counter."""
 
     @property
     def next_offset(self) -> int:
-        """The offset behind the last batch that was fed."""
+        """The offset after the last batch fed."""
         ...
 
     def hole(self) -> None:
@@ -42,15 +42,15 @@ class HeaderScan(Protocol):
         ...
 
     def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None:
-        """Take the batches ``start`` to ``stop`` of ``index``."""
+        """Process the batches [start, stop) of ``index``."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SegmentHeaders:
     """The headers of one segment, or of a part of a segment with very many batches. ``next_offset`` is the
-    end offset of the log before it, ``limit`` the offset that the segment must end at or below, ``hole``
-    whether offsets are missing in front of it."""
+    end offset of the log before it, ``limit`` the maximum end offset of the segment; ``hole``: offsets are
+    missing before it."""
 
     segment: SegmentReader
     index: BatchIndex
@@ -61,7 +61,7 @@ class SegmentHeaders:
 
     @property
     def sound_end(self) -> int:
-        """The position behind the last batch that is not misplaced."""
+        """Return the position after the last batch that is not misplaced."""
         last = len(self.index)
         while last and last - 1 in self.misplaced:
             last -= 1
@@ -73,7 +73,7 @@ class SegmentHeaders:
         return max(self.next_offset, next(ends, self.next_offset))
 
     def begin_after(self, i: int) -> int:
-        """Return the base offset of the first batch behind number ``i`` that is not misplaced."""
+        """Return the base offset of the first batch after number ``i`` that is not misplaced."""
         return next(
             (self.index.base_offset[k] for k in range(i + 1, len(self.index)) if k not in self.misplaced),
             self.limit,
@@ -81,7 +81,7 @@ class SegmentHeaders:
 
 
 def segment_containing(segments: list[SegmentReader], offset: int) -> int:
-    """Return the number of the last segment whose base offset is not above ``offset``."""
+    """Return the number of the last segment with a base offset at or below ``offset``."""
     return max((i for i, segment in enumerate(segments) if segment.base_offset <= offset), default=0)
 
 
@@ -92,13 +92,12 @@ def header_pass(
     begin: HeaderPoint | None = None,
     mark: PassMark | None = None,
 ) -> Iterator[SegmentHeaders]:
-    """Feed ``scan`` with the segments from number ``first`` on, those with very many batches part by part,
-    and yield each part afterwards. The indexes of up to MAX_INDEXED_BATCHES batches are kept. With ``mark``,
+    """Feed ``scan`` with the segments from number ``first`` on, in parts if a segment has very many batches,
+    and yield each part afterwards. Keeps the indexes of up to MAX_INDEXED_BATCHES batches. With ``mark``,
     ``scan`` is a TransactionScan.
 
-    ``begin`` is a point in segment ``first`` where an earlier pass stopped and this one continues; ``mark``
-    is set where the pass reaches its offset. Raises CannotResumeError where the log contradicts the earlier
-    pass.
+    ``begin`` is the point in segment ``first`` where an earlier pass stopped and this one continues; ``mark``
+    is set when the pass reaches its offset. Raises CannotResumeError if the log contradicts the earlier pass.
     """
     next_offset = segments[first].base_offset if segments else 0
     cleaning, has_gaps = Cleaning(segments), False
@@ -157,7 +156,7 @@ def _feed_part(
 
 
 def _feed(scan: HeaderScan, headers: SegmentHeaders, start: int, stop: int) -> None:
-    """Feed ``scan`` with batches ``start`` to ``stop``, without the misplaced ones."""
+    """Feed ``scan`` with the batches [start, stop), without misplaced ones."""
     index = headers.index
     for end in (*(i for i in headers.misplaced if start <= i < stop), stop):
         scan.feed(index, start, end)
@@ -167,7 +166,7 @@ def _feed(scan: HeaderScan, headers: SegmentHeaders, start: int, stop: int) -> N
 
 
 def _check_hole(segments: list[SegmentReader], begin: HeaderPoint, cleaning: Cleaning) -> None:
-    """Raise CannotResumeError if the cleaner has made the gap that the earlier pass took for missing
+    """Raise CannotResumeError if the cleaner made the gap that the earlier pass treated as missing
     segments."""
     if begin.hole is not None and cleaning.has_reached(segment_of(segments, begin.hole)):
         raise CannotResumeError(f"the cleaner has been at the segment at offset {begin.hole}")

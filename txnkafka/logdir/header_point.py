@@ -1,8 +1,8 @@
-"""A place in a log where a pass over its headers stopped, and from which a later pass continues.
+"""A place in a log where a pass over its headers stopped, and where a later pass continues.
 
-A point is small: its position, the open transactions, and the facts needed to judge missing offsets.
-Transactions that ended before are not in it. A point is pure data; before a pass continues it checks by the
-last batch in front of the point that the log is still the same.
+A point is small: its position, the open transactions, and the facts needed to judge missing offsets, without
+ended transactions. It is pure data; before a pass continues, it compares the last batch before the point to
+check that the log is still the same.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ __all__ = ["CannotResumeError", "HeaderPoint", "PassMark", "check_follows", "res
 
 
 class CannotResumeError(LogDirError):
-    """The log is not the one that was planned, or the plan is outdated: the log was truncated, compacted or
-    deleted at the place where the plan stopped. Plan it from the beginning."""
+    """Raised when the log differs from the planned one, or was truncated, compacted or deleted where the plan
+    stopped. Plan it from the beginning."""
 
 
 class LastBatch(NamedTuple):
-    """The batch in front of a point: the base offset of its segment, its position, and its header, whose CRC
+    """The last batch before a point: the base offset of its segment, its position, and its header, whose CRC
     identifies the rest of the batch."""
 
     segment: int
@@ -41,8 +41,8 @@ class LastBatch(NamedTuple):
 class HeaderPoint(NamedTuple):
     """A batch boundary: base offset of the segment, position in it, and the end of the offsets before it.
 
-    ``open_ranges`` are the transactions that are open there. ``has_gaps``: offsets are missing in the segment
-    before the point. ``hole`` is the base offset of the first segment in front of which segments are missing.
+    ``open_ranges`` are the transactions open at the point. ``has_gaps``: offsets are missing in the segment
+    before the point. ``hole`` is the base offset of the first segment after missing segments.
     """
 
     segment: int
@@ -54,8 +54,8 @@ class HeaderPoint(NamedTuple):
     last_batch: LastBatch | None
 
     def check(self, segments: Sequence[SegmentReader], deleted_to: int) -> None:
-        """Raise CannotResumeError unless the log up to the point is unchanged, except that offsets below
-        ``deleted_to`` may be deleted if no open transaction began there."""
+        """Raise CannotResumeError if the log before the point has changed. Offsets below ``deleted_to`` may
+        be deleted, unless an open transaction began there."""
         i = segment_of(segments, self.segment)
         segment = segments[i]
         if segment.size < self.position:
@@ -72,8 +72,8 @@ class HeaderPoint(NamedTuple):
 
 
 class PassMark:
-    """Records the point where a pass reaches ``offset``, or the end of the log, and how many transactions had
-    ``ended`` there."""
+    """Records the point where a pass reaches ``offset``, or the end of the log, and the number of
+    transactions ``ended`` before it."""
 
     def __init__(self, offset: int = NO_LIMIT, begin: HeaderPoint | None = None) -> None:
         self.is_set = False
@@ -87,7 +87,7 @@ class PassMark:
     @property
     def point(self) -> HeaderPoint | None:
         """Return the point once it is set. Reads the header of the batch before it; raises CannotResumeError
-        when that batch has changed since the pass."""
+        if that batch has changed since the pass."""
         if self._point is not None and self._last_at is not None:
             last, position, size, crc = self._last_at
             header = _header_at(last, position, size)
@@ -98,12 +98,12 @@ class PassMark:
         return self._point
 
     def hole(self, base_offset: int) -> None:
-        """Record that segments are missing in front of the segment with that base offset."""
+        """Record that segments are missing before the segment with this base offset."""
         if self._hole is None and not self.is_set:
             self._hole = base_offset
 
     def split(self, index: BatchIndex, misplaced: Sequence[int], next_offset: int) -> int | None:
-        """Return the number of the batch behind the point; None when the point is not in ``index``.
+        """Return the number of the batch after the point; None if the point is not in ``index``.
         ``next_offset`` is the end offset of the log before ``index``."""
         if self.is_set:
             return None
@@ -120,7 +120,7 @@ class PassMark:
         return (before[-1] + 1 if before else 0) if crossed else None
 
     def passed(self, segment: SegmentReader, index: BatchIndex, stop: int, misplaced: Sequence[int]) -> None:
-        """Record that the pass has seen the batches before number ``stop``."""
+        """Record that the pass has processed the batches before number ``stop``."""
         last = next((i for i in range(stop - 1, -1, -1) if i not in misplaced), None)
         if last is not None and not self.is_set:
             size = min(HEADER_SIZE, index.size[last])
@@ -154,7 +154,7 @@ def resumed_scan(point: HeaderPoint) -> TransactionScan:
 
 
 def segment_of(segments: Sequence[SegmentReader], base_offset: int) -> int:
-    """Return the number of the segment with that base offset. Raises CannotResumeError when it is gone."""
+    """Return the number of the segment with this base offset. Raises CannotResumeError if it is gone."""
     for i in range(len(segments) - 1, -1, -1):
         if segments[i].base_offset == base_offset:
             return i
@@ -162,8 +162,8 @@ def segment_of(segments: Sequence[SegmentReader], base_offset: int) -> int:
 
 
 def check_follows(segment: SegmentReader, index: BatchIndex, next_offset: int) -> None:
-    """Raise CannotResumeError where batches behind a point claim offsets before it, since they would change
-    decisions that the earlier pass made."""
+    """Raise CannotResumeError if batches after a point claim offsets before it: they would change decisions
+    of the earlier pass."""
     if index.disorder(next_offset) < len(index) and min(index.base_offset) < next_offset:
         raise CannotResumeError(f"{segment.path} has a batch below offset {next_offset} behind that offset")
 
@@ -173,5 +173,5 @@ def _crc_in(header: bytes, at: int) -> int:
 
 
 def _header_at(segment: SegmentReader, position: int, size: int) -> bytes:
-    with closing(segment.another()) as reader:  # the bytes of a window may be in use
+    with closing(segment.another()) as reader:  # the reader's own window may be in use
         return bytes(reader.read(position, size))

@@ -1,8 +1,8 @@
-"""Finds the end of a log for a reader by the rule of ``storage.formats.log_end``, like Kafka's broker.
+"""Finds the end of a log for a reader by the rules of ``storage.formats.log_end``, which are Kafka's.
 
-No file is truncated. Without a recovery point (a copy of a partition directory) only the last segment is
-checked, as damage in earlier segments is not a tail. Bytes behind the last whole batch of the last segment
-never count, clean shutdown or not.
+No file is truncated. Without a recovery point (in a copy of a partition directory) only the last segment is
+checked: damage in earlier segments is not a tail. Bytes after the last whole batch of the last segment never
+count, even after a clean shutdown.
 """
 
 from __future__ import annotations
@@ -31,13 +31,12 @@ _AFTER_A_CLEAN_SHUTDOWN: Final = "run 'txnkafka repair' before the broker starts
 
 
 NOT_CHECKED = (1 << 63) - 1
-_ROUND: Final = (1 << 20, 1_000_000)  # sizes whose multiples are usual for segment.bytes
+_ROUND: Final = (1 << 20, 1_000_000)  # usual values of segment.bytes are multiples of these
 
 
 class LogEnd(NamedTuple):
-    """The segments of the log (the size of the last one limited to whole batches), the log end offset, and
-    findings about the bytes left out. CRCs were checked from the segment with base offset ``checked_from``
-    on."""
+    """The segments of the log (the last one limited to whole batches), the log end offset, and findings about
+    the bytes left out. CRCs were checked from the segment with base offset ``checked_from`` on."""
 
     segments: list[SegmentReader]
     log_end_offset: int
@@ -46,8 +45,8 @@ class LogEnd(NamedTuple):
 
 
 class _Batches(NamedTuple):
-    """The batches of a segment: the index of the last window, and the index again when it covers the whole
-    segment; the offset behind them, and the position of those that follow it with offsets below."""
+    """The batches of a segment: the index of the last window, repeated as ``only`` if it covers the whole
+    segment; the offset after them, and the position of following batches with lower offsets."""
 
     last: BatchIndex
     only: BatchIndex | None
@@ -56,7 +55,7 @@ class _Batches(NamedTuple):
 
 
 class KnownEnd(NamedTuple):
-    """The end of the log at an earlier time, and the segment from which on CRCs were checked then."""
+    """The end of the log at an earlier time, and the first segment whose CRCs were checked then."""
 
     point: HeaderPoint
     checked_from: int
@@ -70,7 +69,7 @@ def end_of_log(
     being_written: bool,
     known: KnownEnd | None = None,
 ) -> LogEnd:
-    """Find the end of the log. ``being_written``: a broker has locked the directory, so that a torn tail is
+    """Find the end of the log. ``being_written``: a broker has locked the directory, so a torn tail is
     normal. Batches before ``known`` are not read again."""
     if not segments:
         return LogEnd([], 0, [])
@@ -115,7 +114,7 @@ def end_of_log(
 
 
 def _whole_batches(segment: SegmentReader, begin: HeaderPoint | None, *, check_crc: bool) -> _Batches:
-    """Index the batches from ``begin`` on up to the first one that recovery would not accept."""
+    """Index the batches from ``begin`` on, up to the first one that recovery would reject."""
     end_offset, position = segment.base_offset, 0
     if begin is not None:
         end_offset, position = begin.next_offset, begin.position
@@ -134,8 +133,8 @@ def _whole_batches(segment: SegmentReader, begin: HeaderPoint | None, *, check_c
 
 
 def _accepted(segment: SegmentReader, start: int, *, check_crc: bool) -> Iterator[BatchIndex]:
-    """Yield windows from ``start`` up to the first batch that recovery would not accept; ``stop`` of the last
-    one is "crc" when the CRC of that batch is wrong."""
+    """Yield windows from ``start`` up to the first batch that recovery would reject; the last window's
+    ``stop`` is "crc" if that batch has a wrong CRC."""
     bad = 0
 
     def look(position: int, data: memoryview, index: BatchIndex) -> None:
@@ -153,8 +152,8 @@ def _accepted(segment: SegmentReader, start: int, *, check_crc: bool) -> Iterato
 def _cut(
     segments: list[SegmentReader], index: BatchIndex, reason: str, *, clean_shutdown: bool, was_flushed: bool
 ) -> Finding:
-    """Return what is said of the bytes from the end of the index on, in the first of these segments, and of
-    the other segments."""
+    """Return the findings about the bytes after the end of the index in the first of these segments, and
+    about the other segments."""
     path, position = segments[0].path, index.end_position
     if index.stop != "crc":
         return tail_finding(
@@ -167,7 +166,7 @@ def _cut(
 
 
 def _misplaced(segment: SegmentReader, position: int, end: int) -> Finding:
-    """Return what is said of the batches from ``position`` to ``end``, of which no consumer gets a record."""
+    """Return the finding about the batches from ``position`` to ``end``, whose records no consumer gets."""
     text = (
         f"the offsets of the batch are below those of the log before it; {end - position} bytes from here on "
         "are left out, as no consumer gets their records"
@@ -177,8 +176,8 @@ def _misplaced(segment: SegmentReader, position: int, end: int) -> Finding:
 
 
 def is_preallocated(stop: str, size: int, *, clean_shutdown: bool, was_flushed: bool) -> bool:
-    """Return True for zeros up to the ``size`` of the last segment that ``log.preallocate`` made. A copy of
-    a running broker has them in each partition: a clean stop removes them (``FileRecords.trim``)."""
+    """Return True for the zeros of ``log.preallocate`` up to the ``size`` of the last segment. A copy of a
+    running broker has them in each partition: a clean stop removes them (``FileRecords.trim``)."""
     is_round = any(size % each == 0 for each in _ROUND)
     return stop == "zeros" and is_round and not clean_shutdown and not was_flushed
 
@@ -186,8 +185,8 @@ def is_preallocated(stop: str, size: int, *, clean_shutdown: bool, was_flushed: 
 def tail_finding(
     path: str, position: int, stop: str, reason: str, *, clean_shutdown: bool, was_flushed: bool
 ) -> Finding:
-    """Return the finding for bytes behind the last whole batch; ``stop`` says what kind of bytes.
-    ``was_flushed``: the broker had noted a recovery point above the offset where they begin."""
+    """Return the finding for the bytes after the last whole batch, of the kind ``stop``. ``was_flushed``: the
+    broker had noted a recovery point above the offset where they begin."""
     text = f"the log ends here: {reason}"
     if not clean_shutdown:
         remedy = _WAS_FLUSHED + _KAFKA_CUTS if was_flushed else AFTER_A_KILL

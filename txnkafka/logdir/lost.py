@@ -1,7 +1,7 @@
-"""Finds losses inside of a log: offsets whose segment or batch is gone, and transactions that
-lost their end markers with them.
+"""Finds losses inside a log: offsets with a missing segment or batch, and transactions that lost their end
+markers with them.
 
-The pass goes over all batch headers of the log, so it costs as much as ``txnkafka show``.
+The pass reads all batch headers of the log, so it costs as much as ``txnkafka show``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ __all__ = ["Lost", "lost_in"]
 
 
 class Lost(NamedTuple):
-    """``missing`` has the first and the last offset of each missing or damaged range; ``transactions``
-    without an end marker, and their ``records``, are held back from read_committed readers."""
+    """``missing`` has the first and last offset of each missing or damaged range; ``transactions`` is the
+    number of transactions without an end marker, and ``records`` the number of their records: read_committed
+    readers do not get them."""
 
     missing: list[tuple[int, int]]
     transactions: int

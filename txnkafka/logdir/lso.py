@@ -1,8 +1,8 @@
 """Explains the last stable offset of a partition.
 
-The oldest open transaction determines it, and its verdict is the partition's. The records that wait behind it
-are counted from batch headers: all data up to the log end, whoever wrote it. A closed segment that reaches
-beyond the last stable offset can be neither compacted nor copied to tiered storage.
+The oldest open transaction determines it, and its verdict is the partition's. The waiting records are counted
+from batch headers: all data from there to the log end, of any producer. A closed segment that reaches beyond
+the last stable offset cannot be compacted or copied to tiered storage.
 Source: UnifiedLog.fetchLastStableOffset, LogCleanerManager.cleanableOffsets, RemoteLogManager.
 """
 
@@ -29,8 +29,8 @@ __all__ = ["JudgedTransaction", "LsoReport", "Waiting", "lso_report"]
 
 
 class JudgedTransaction(NamedTuple):
-    """An open transaction: the partition's view of it, the coordinator's (None: unknown), the verdict, what
-    to do."""
+    """An open transaction: its state in the partition, its state at the coordinator (None: unknown), the
+    verdict, the advice."""
 
     transaction: TransactionRange
     coordinator: TransactionMetadata | None
@@ -40,19 +40,19 @@ class JudgedTransaction(NamedTuple):
 
     @property
     def transactional_id(self) -> str | None:
-        """The transactional id of its producer; None when unknown."""
+        """The transactional id of its producer; None if unknown."""
         return None if self.coordinator is None else self.coordinator.transactional_id
 
     @property
     def since_ms(self) -> int | None:
-        """The time it began, by its first record, else by the coordinator."""
+        """The start of the transaction by its first record, else by the coordinator."""
         if self.transaction.first_timestamp >= 0:
             return self.transaction.first_timestamp
         begin = -1 if self.coordinator is None else self.coordinator.start_timestamp
         return begin if begin >= 0 else None
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; what is not known is None."""
+        """Return the fields as JSON values; unknown fields are None."""
         transaction, owner = self.transaction, self.coordinator
         return {
             "producer_id": transaction.producer_id,
@@ -73,8 +73,8 @@ class JudgedTransaction(NamedTuple):
 
 
 class Waiting(NamedTuple):
-    """The records that a read_committed reader does not get yet, and the closed segments (names of ``.log``
-    files) that cannot be compacted or tiered."""
+    """The records that a read_committed reader does not get yet, and the closed segments (``.log`` file
+    names) that cannot be compacted or tiered."""
 
     records: int
     bytes: int
@@ -84,8 +84,7 @@ class Waiting(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class LsoReport:
     """The report on one partition. ``open_transactions`` begins with the oldest one, which determines the
-    last stable offset. ``lost`` is None where the log was not searched
-    for missing offsets."""
+    last stable offset. ``lost`` is None if the log was not searched for missing offsets."""
 
     topic: str
     partition: int
@@ -102,22 +101,22 @@ class LsoReport:
 
     @property
     def is_stuck(self) -> bool:
-        """Whether a transaction hangs, is overdue or waits for its end marker, or records wait behind a
-        transaction whose outcome is unknown."""
+        """True if a transaction hangs, is overdue or waits for its end marker, or if records wait for a
+        transaction of unknown outcome."""
         verdicts = [transaction.verdict for transaction in self.open_transactions]
         unknown = any(verdict.is_unknown for verdict in verdicts) and self.waiting.records > 0
         return unknown or any(verdict.is_stuck for verdict in verdicts)
 
     @property
     def hanging_producers(self) -> frozenset[int]:
-        """The ids of the producers whose open transactions hang."""
+        """The ids of producers with hanging transactions."""
         open_transactions = self.open_transactions
         return frozenset(
             each.transaction.producer_id for each in open_transactions if each.verdict.is_hanging
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON; what is not known is None."""
+        """Return the fields as JSON values; unknown fields are None."""
         return {
             "topic": self.topic,
             "partition": self.partition,
@@ -145,9 +144,9 @@ def lso_report(
     *,
     with_lost: bool = False,
 ) -> LsoReport:
-    """Explain the last stable offset of a partition. ``settled`` and ``cut_short`` of the
-    circumstances are taken from the view. ``with_lost``: where a transaction is open, search all batch
-    headers for missing offsets; otherwise those after the newest producer snapshot suffice."""
+    """Explain the last stable offset of a partition. ``settled`` and ``cut_short`` of the circumstances are
+    taken from the view. ``with_lost``: if a transaction is open, search all batch headers for missing
+    offsets; otherwise the headers after the newest producer snapshot suffice."""
     circumstances = circumstances._replace(
         settled=view.source.clean_shutdown and view.source.repair is not False,
         cut_short=any(finding.severity == "error" for finding in view.findings),
@@ -200,7 +199,7 @@ def _open_transactions(
 
 
 def _has_marker(view: PartitionView, transaction: TransactionRange, since_ms: int) -> bool:
-    """Return True where the producer ended another transaction in this partition at ``since_ms`` or later."""
+    """Return True if the producer ended another transaction in this partition at ``since_ms`` or later."""
     return any(
         each.producer_id == transaction.producer_id and each.marker_timestamp >= since_ms
         for each in view.iter_transactions()
@@ -220,7 +219,7 @@ def _without_open_transactions(view: PartitionView) -> Judgement:
 
 
 def waiting_behind(view: PartitionView, offset: int) -> Waiting:
-    """Count the data from ``offset`` to the log end, and list the closed segments that reach beyond
+    """Count the data records from ``offset`` to the log end, and list the closed segments that reach beyond
     ``offset``."""
     if offset >= view.log_end_offset:
         return Waiting(0, 0, ())

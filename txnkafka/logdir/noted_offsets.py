@@ -1,7 +1,7 @@
-"""The offsets in a log directory's checkpoints, compared with the end of a partition's log.
+"""Compares the offsets in a log directory's checkpoints with the end of a partition's log.
 
-A log that ends before what its broker noted has lost records, which no batch tells: the file may be cut
-between two of them.
+A log that ends below an offset that its broker noted has lost records. The batches alone do not show that:
+the file may be cut between two batches.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BEYOND_LOG_END: Final = {
 
 def beyond_log_end(source: PartitionSource, end_offset: int) -> Iterator[Finding]:
     """Yield a finding for each noted offset beyond the end of the log."""
-    # While a broker writes, a checkpoint can be newer than the log size that was read before it.
+    # While a broker writes, a checkpoint can be newer than the previously read log size.
     if source.being_written or source.only_base_offset is not None:
         return
     checked = (
@@ -49,7 +49,7 @@ def beyond_log_end(source: PartitionSource, end_offset: int) -> Iterator[Finding
 
 
 def known_high_watermark(source: PartitionSource) -> int:
-    """Return the high watermark that the broker noted last. Raises LogDirError if there is none."""
+    """Return the high watermark that the broker noted last. Raises LogDirError without one."""
     if source.high_watermark is None:
         raise LogDirError(
             f"{HIGH_WATERMARK_CHECKPOINT} has no high watermark of {source.topic_partition}; a broker writes "

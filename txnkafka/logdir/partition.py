@@ -1,8 +1,8 @@
-"""The read-only view of one partition: where its log begins and ends, its transactions, and its records.
+"""The read-only view of one partition: its log's start and end, its transactions, and its records.
 
-All answers follow from the ``.log`` files. A producer snapshot only saves the pass from the log's beginning
-when the last stable offset is needed, and a ``.txnindex`` is compared with the markers in the log; missing or
-damaged ones change no answer.
+All results follow from the ``.log`` files. A producer snapshot only saves the pass from the log's beginning
+for the last stable offset, and a ``.txnindex`` is compared with the markers in the log; if they are missing
+or damaged, the results are the same.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ __all__ = ["PartitionSource", "PartitionView"]
 class PartitionView(Tables):
     """A view of a partition at the time of its first use.
 
-    Offsets are those of Kafka: ``log_start_offset`` inclusive; ``log_end_offset``, ``high_watermark`` and
-    ``last_stable_offset`` exclusive. ``isolation_level`` defaults to read_committed everywhere.
+    Offsets have Kafka's meaning: ``log_start_offset`` is inclusive; ``log_end_offset``, ``high_watermark``
+    and ``last_stable_offset`` are exclusive. ``isolation_level`` defaults to read_committed everywhere.
     """
 
     def __init__(self, source: PartitionSource, checkpoint: PlanCheckpoint | None = None) -> None:
-        """``checkpoint`` is where an earlier plan of the partition ended; this view continues from there."""
+        """``checkpoint`` is the end of an earlier plan of the partition; this view continues there."""
         self.source = source
         self._checkpoint = checkpoint
         self.topic, self.partition = source.topic_partition
@@ -78,7 +78,7 @@ class PartitionView(Tables):
 
     @property
     def topic_partition(self) -> TopicPartition:
-        """Topic and partition."""
+        """The topic and partition."""
         return self.source.topic_partition
 
     @property
@@ -119,20 +119,20 @@ class PartitionView(Tables):
 
     @property
     def findings(self) -> list[Finding]:
-        """Findings about the bytes left out at the end of the log, and about a log that ends before what its
-        broker noted."""
+        """Findings about bytes left out at the end of the log, and about a log that ends below offsets noted
+        by its broker."""
         found = self._log_end
         return [*found.findings, *beyond_log_end(self.source, found.log_end_offset)]
 
     @property
     def log_start_offset(self) -> int:
-        """The first offset a reader may ask for."""
+        """The first readable offset."""
         first = self.segments[0].base_offset if self.segments else 0
         return max(first, self.source.log_start_offset or 0)
 
     @property
     def log_end_offset(self) -> int:
-        """The offset the next record would get."""
+        """The offset of the next record to be appended."""
         return max(self._log_end.log_end_offset, self.log_start_offset)
 
     @property
@@ -152,17 +152,17 @@ class PartitionView(Tables):
 
     @property
     def last_stable_offset(self) -> int:
-        """The offset where a read_committed reader stops: the first of the oldest open transaction, else the
-        log end.
+        """The offset where a read_committed reader stops: the first offset of the oldest open transaction,
+        else the log end.
 
         The files do not have the exact high watermark; like a broker that starts alone on this directory, the
-        view takes everything in the log for replicated.
+        view treats the whole log as replicated.
         """
         return min(self._undecided.first_unstable_offset, self.log_end_offset)
 
     @property
     def open_transactions(self) -> list[TransactionRange]:
-        """Transactions without an end marker, oldest first. One that only a snapshot knows has no
+        """Transactions without an end marker, oldest first. A transaction known only from a snapshot has no
         records."""
         return self._undecided.open_transactions
 
@@ -185,7 +185,7 @@ class PartitionView(Tables):
         return table
 
     def producers(self, *, now_ms: int) -> list[ProducerStateEntry]:
-        """Return the producers that DescribeProducers shows at ``now_ms``: those idle for a day have
+        """Return the producers that DescribeProducers shows at ``now_ms``: producers idle for a day have
         expired."""
         table = self.producer_state()
         table.expire(now_ms, LogConfig.producer_id_expiration_ms)
@@ -194,14 +194,14 @@ class PartitionView(Tables):
     def transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> list[TransactionRange]:
-        """Return the transactions with records in [start_offset, end_offset): those that ended in the order
-        of their markers, then open ones."""
+        """Return the transactions with records in [start_offset, end_offset): ended ones in the order of
+        their markers, then open ones."""
         return Transactions(self.iter_transactions(start_offset, end_offset))
 
     def iter_transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> Iterator[TransactionRange]:
-        """Yield what ``transactions`` returns one by one, without keeping all of it in memory."""
+        """Yield the result of ``transactions`` one by one, without keeping all in memory."""
         check_integers(start_offset=start_offset, end_offset=end_offset)
         check_end_offset(end_offset)
         start = self.log_start_offset if start_offset is None else start_offset
@@ -211,7 +211,7 @@ class PartitionView(Tables):
     def aborted_transactions(
         self, start_offset: int | None = None, end_offset: int | None = None
     ) -> list[TransactionRange]:
-        """Return the aborted ones of ``transactions``."""
+        """Return the aborted transactions among ``transactions``."""
         found = self.iter_transactions(start_offset, end_offset)
         return Transactions(txn for txn in found if txn.outcome == "aborted")
 
@@ -223,16 +223,16 @@ class PartitionView(Tables):
         findings: list[Finding] | None = None,
         **selection: Unpack[Selection],
     ) -> list[ReadUnit]:
-        """Return the units that read the selected records (see ReadRequest), up to the end for the isolation
-        level.
+        """Return the units that read the selected records (see ReadRequest), up to the isolation level's end.
 
-        Damage that the survey finds is added to ``findings``. Raises OffsetOutOfRangeError for a start below
-        the log start or beyond the log end.
+        The survey appends damage to ``findings``. Raises OffsetOutOfRangeError for a start below the log
+        start or beyond the log end.
         """
         return units_of(self, request_of(**selection), unit_bytes=unit_bytes, findings=findings)
 
     def _plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
-        """Return the checkpoint where a later view continues; offsets below ``next_offset`` are planned."""
+        """Return the checkpoint for a later view to continue at; offsets below ``next_offset`` are
+        planned."""
         seen, checked_from = self._undecided.seen(), self._log_end.checked_from
         start = self.log_start_offset
         return PlanCheckpoint(self.topic_partition, start, next_offset, planned, seen, checked_from)
@@ -242,9 +242,9 @@ class PartitionView(Tables):
         """Yield the selected records (see ReadRequest) as columns, a chunk at a time, without control
         records. ``headers`` adds the columns of record headers.
 
-        The columns' memory is reused for the next chunk unless the caller keeps a view of it. Raises
-        CorruptRecordError in front of a damaged batch; with ``on_corrupt="skip"``, or a function that takes
-        the error, the batch is left out instead.
+        The columns' memory is reused for the next chunk unless the caller keeps a view. Raises
+        CorruptRecordError before a damaged batch; with ``on_corrupt="skip"``, or a function that takes the
+        error, the batch is left out instead.
         """
         request = request_of(**selection)
         headers = headers or needs_headers(request.where)
@@ -259,7 +259,7 @@ class PartitionView(Tables):
         **selection: Unpack[Selection],
     ) -> Iterator[Record]:
         """Yield the records of ``read`` as Record objects, with headers. ``decode_key`` and ``decode_value``
-        (see ``txnkafka.decoding``) replace bytes by their content; null stays None."""
+        (see ``txnkafka.decoding``) replace bytes by their content; null becomes None."""
         records = self._records(request_of(**selection))
         if decode_key is None and decode_value is None:
             return records
@@ -279,8 +279,8 @@ class PartitionView(Tables):
         *,
         on_corrupt: DamageAction | OnCorrupt = "stop",
     ) -> OffsetAndTimestamp | None:
-        """Return the first record at or after ``timestamp`` (milliseconds) below the end for the isolation
-        level; None when there is none. Raises CorruptRecordError where a damaged batch might contain it."""
+        """Return the first record at or after ``timestamp`` (milliseconds) below the isolation level's end;
+        None if none exists. Raises CorruptRecordError if a damaged batch might contain it."""
         check_integers(timestamp=timestamp)
         request = ReadRequest.of(isolation_level, on_corrupt=on_corrupt)
         limits, handler = (self.log_start_offset, end_of(self, request)), request.damage_handler
@@ -291,7 +291,7 @@ class PartitionView(Tables):
             raise
 
     def close(self) -> None:
-        """Close all files. A directory that could not be listed has none."""
+        """Close all files. Safe to call if the directory could not be listed."""
         listed: PartitionFiles | None = self.__dict__.get("files")
         for segment in listed.segments if listed is not None else ():
             segment.close()

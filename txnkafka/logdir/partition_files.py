@@ -1,7 +1,6 @@
-"""Lists the segments and snapshots of a partition directory, treating the leftovers of a crash as recovery
-would.
+"""Lists the segments and snapshots of a partition directory, treating leftovers of a crash as recovery would.
 
-``storage.formats.leftovers`` defines the leftovers. A reader never writes: it only ignores them.
+``storage.formats.leftovers`` defines the leftovers. A reader never writes: it only ignores leftovers.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
 
 class PartitionFiles(NamedTuple):
     """The files of a partition: segments in offset order; ``snapshots`` maps offsets to paths; ``leftovers``
-    are names that recovery would delete or rename."""
+    are the names that recovery would delete or rename."""
 
     segments: list[SegmentReader]
     snapshots: dict[int, str]
@@ -31,7 +30,7 @@ class PartitionFiles(NamedTuple):
 
 
 def list_partition(file_system: FileSystem, path: str, only_base_offset: int | None = None) -> PartitionFiles:
-    """List a partition directory; with ``only_base_offset`` just that segment. Raises LogDirError."""
+    """List a partition directory; with ``only_base_offset``, only that segment. Raises LogDirError."""
     found = []
     for entry in _entries(file_system, path):
         parsed = parse_segment_file(entry.name)
@@ -67,11 +66,11 @@ def list_partition(file_system: FileSystem, path: str, only_base_offset: int | N
 
 
 def _entries(file_system: FileSystem, path: str) -> list[DirectoryEntry]:
-    """List a directory until two listings in turn have the same names.
+    """List a directory until two consecutive listings have the same names.
 
-    In between, a broker may have renamed a file whose name was read, and whose size was not: the first
-    segments of a log would be missing while its cleaner replaces them. The sizes are those of the second
-    listing, so a segment before another one has its final size.
+    Within one listing, a broker may rename a file after its name was read, but before its size was: the first
+    segments of a log would be missing while its cleaner replaces them. The sizes come from the second
+    listing, so every segment but the last has its final size.
     """
     try:
         listed = file_system.list(path)
@@ -98,7 +97,7 @@ def _segment(file_system: FileSystem, path: str, base_offset: int, current: File
 
 
 def _complete_swap(file_system: FileSystem, path: str, found: Found, current: Files) -> None:
-    """Replace segments by the ``.swap`` files that an interrupted compaction left for them."""
+    """Replace segments by the ``.swap`` files of an interrupted compaction."""
     swaps = set(leftovers(file for file, _ in found).swaps)
     swapped: Files = {(file.base_offset, file.kind): entry for file, entry in found if file in swaps}
     bases = [base_offset for base_offset, kind in swapped if kind == "log"]

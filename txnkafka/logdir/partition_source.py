@@ -1,4 +1,4 @@
-"""The location of a partition and the facts in its log directory, known before its log is read."""
+"""The location of a partition, and the facts that its log directory has without reading its log."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ __all__ = ["PartitionSource"]
 class PartitionSource(NamedTuple):
     """The location of a partition, and its values in the log directory's checkpoints; None means unknown.
 
-    ``repair``: whether the broker had stopped cleanly before a repair wrote marker and checkpoints; None when
-    no repair did.
-    ``is_named``: the name of the directory is that of a partition; otherwise ``topic_partition`` consists of
-    the directory's name and 0.
-    ``threads``: how many threads decode records.
+    ``repair``: True if the broker had stopped cleanly before a repair wrote the marker and the checkpoints;
+    None without a repair. ``is_named``: the directory has a partition's name; otherwise ``topic_partition``
+    consists of the directory's name and 0. ``threads``: the number of threads that decode records.
     """
 
     file_system: FileSystem

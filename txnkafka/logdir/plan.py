@@ -1,8 +1,8 @@
 """Divides the bytes to read into units.
 
 A plan is pure data: each unit has a segment, a range of its bytes on batch boundaries, a range of offsets,
-and the transactions to hide in it. Reading a unit (read.py) needs nothing else, so a unit can be read in
-another process, on another machine, or a second time: it covers the same bytes and gives the same records.
+and the transactions to hide. Reading a unit (read.py) needs no other data, so a unit can be read in another
+process, on another machine, or again: it covers the same bytes and yields the same records.
 """
 
 from __future__ import annotations
@@ -36,15 +36,15 @@ NEVER = (1 << 63) - 1
 
 
 class BatchIdentity(NamedTuple):
-    """By what a batch is known again: another one at its place has another base offset or checksum."""
+    """Identity of a batch: another batch at the same place has another base offset or checksum."""
 
     base_offset: int
     crc: int
 
 
 class Cut(NamedTuple):
-    """A batch boundary: byte position, the end of the offsets before it; the latest timestamp, the first and
-    the last batch since the previous cut."""
+    """A batch boundary: byte position, end of the offsets before it; the latest timestamp, the first and the
+    last batch since the previous cut."""
 
     position: int
     next_offset: int
@@ -54,11 +54,11 @@ class Cut(NamedTuple):
 
 
 class DamagedBatch(NamedTuple):
-    """Damage that is found when planning: reading stops in front of it.
+    """Damage found while planning: reading stops before it.
 
-    The damaged bytes may contain any of the offsets in [offset, next_offset). ``size`` 0: nothing behind them
-    in the segment can be read. Where these offsets are not ``wanted`` the damage is skipped silently, even if
-    the batch itself claims wanted offsets.
+    The damaged bytes may contain any of the offsets in [offset, next_offset). ``size`` 0: the rest of the
+    segment is unreadable. If these offsets are not ``wanted``, the damage is skipped silently, even if the
+    batch itself claims wanted offsets.
     """
 
     position: int
@@ -69,20 +69,20 @@ class DamagedBatch(NamedTuple):
     wanted: bool = True
 
     def concerns(self, start_offset: int, end_offset: int) -> bool:
-        """Whether it concerns who reads [start_offset, end_offset). Damage between two offsets concerns those
-        who read the second one, so that one of two consecutive plans has it."""
+        """Return True if the damage concerns readers of [start_offset, end_offset). Damage between two
+        offsets concerns readers of the second offset, so that exactly one of two consecutive plans has it."""
         last = max(self.offset, self.next_offset - 1)
         return start_offset <= last and self.offset < end_offset
 
     def error(self) -> CorruptRecordError:
-        """Return the error of who meets it."""
+        """Return the error for a reader."""
         return CorruptRecordError(self.reason, position=self.position, offset=self.offset)
 
 
 class SegmentMap(NamedTuple):
     """The facts of one segment that planning needs.
 
-    ``cuts`` begin at position 0 and end behind the last whole batch; ``limit`` is the offset where the next
+    ``cuts`` begin at position 0 and end after the last whole batch; ``limit`` is the offset where the next
     segment, or the rest of the log, begins.
     """
 
@@ -92,7 +92,7 @@ class SegmentMap(NamedTuple):
     damage: Sequence[DamagedBatch] = ()
 
     def joined(self, following: SegmentMap) -> SegmentMap:
-        """Join this part of a segment with the part that follows it in the same segment."""
+        """Join this part of a segment with the next part of the same segment."""
         cuts, damage = [*self.cuts, *following.cuts[1:]], [*self.damage, *following.damage]
         return self._replace(cuts=cuts, damage=damage)
 
@@ -100,7 +100,7 @@ class SegmentMap(NamedTuple):
 class ReadUnit(NamedTuple):
     """One unit of work: decode the bytes [start_position, end_position) of a segment and keep offsets
     [start_offset, end_offset). No record in it is later than ``max_timestamp``. The first and the last batch
-    tell whether the file is still the one that was planned."""
+    identify the planned file."""
 
     topic: str
     partition: int
@@ -116,12 +116,12 @@ class ReadUnit(NamedTuple):
     last_batch: BatchIdentity | None = None
 
     def is_followed_by(self, unit: ReadUnit) -> bool:
-        """Whether ``unit`` reads the bytes behind those of this one."""
+        """Return True if ``unit`` reads the bytes directly after this unit's."""
         follows = self.path == unit.path and self.end_position == unit.start_position
         return follows and unit.start_position < unit.end_position
 
     def joined(self, unit: ReadUnit) -> ReadUnit:
-        """Join this unit with the one that follows it."""
+        """Join this unit with the following one."""
         return self._replace(
             end_position=unit.end_position,
             end_offset=unit.end_offset,
@@ -134,7 +134,7 @@ class ReadUnit(NamedTuple):
 
 def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
     """Return batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before
-    the first batch. Batches in ``misplaced`` have wrong offsets, which must not count.
+    the first batch. The offsets of batches in ``misplaced`` are wrong and ignored.
     """
     positions, last_offsets = index.position, index.last_offset
     cuts = [Cut(positions[0] if len(index) else index.end_position, next_offset)]
@@ -173,7 +173,7 @@ def read_units(
 
 
 def since(earliest: int, units: Iterable[ReadUnit]) -> list[ReadUnit]:
-    """Leave out units whose records are all earlier than a timestamp; wanted damage is reported anyway."""
+    """Leave out units whose records are all earlier than a timestamp, unless they have wanted damage."""
     return [
         unit
         for unit in units
@@ -182,8 +182,8 @@ def since(earliest: int, units: Iterable[ReadUnit]) -> list[ReadUnit]:
 
 
 class _Overlapping:
-    """Finds the hidden ranges that overlap a unit, for units in offset order: a log may have a million of
-    them, and thousands of units."""
+    """Finds the hidden ranges that overlap a unit, for units in offset order: a log may have a million hidden
+    ranges, and thousands of units."""
 
     def __init__(self, hidden: Iterable[HiddenRange]) -> None:
         self._later = sorted(hidden, key=attrgetter("first_offset"), reverse=True)

@@ -1,10 +1,10 @@
 """Checkpoints for planning a log that grows: each plan continues where the previous one ended.
 
-Planning a partition scans all of its batch headers. A ``PlanCheckpoint`` keeps the results: the next plan
-scans only the headers behind it, and those of transactions that were open. It has two places in the log: one
-where the units end, from which transactions are followed again, and one at the log's end, from which the last
-stable offset follows. So a transaction that stays open for days does not make every plan scan everything
-behind it.
+Planning a partition scans all its batch headers. A ``PlanCheckpoint`` keeps the results: the next plan scans
+only later headers, and the headers of transactions that were open. It has two places in the log: the end of
+the units, from which transactions are followed again, and the log end, from which the last stable offset is
+computed. So with a transaction that stays open for days, a plan need not scan all headers after its start
+again.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ __all__ = ["PlanCheckpoint"]
 class PlanCheckpoint:
     """The end of a plan of a partition: ``next_offset`` is the first offset that the plan does not cover.
 
-    A checkpoint can be pickled and is small: its size depends on the number of open transactions, not on the
-    number that ended. It is valid as long as the log is only appended to, and only planned segments are
-    deleted at its start; otherwise the next plan raises CannotResumeError.
+    A checkpoint can be pickled and is small: its size depends on the number of open transactions, not of
+    ended ones. It is valid as long as the log is only appended to, and only planned segments are deleted at
+    its start; otherwise the next plan raises CannotResumeError.
     """
 
     topic_partition: TopicPartition
@@ -41,7 +41,7 @@ class PlanCheckpoint:
     checked_from: int
 
     def check(self, segments: list[SegmentReader], log_start_offset: int | None) -> None:
-        """Raise CannotResumeError unless a log of these segments is the one that was planned."""
+        """Raise CannotResumeError unless these segments form the planned log."""
         first = segments[0].base_offset if segments else 0
         log_start_offset = max(first, log_start_offset or 0)
         if self.next_offset < log_start_offset:
@@ -54,7 +54,7 @@ class PlanCheckpoint:
                 point.check(segments, log_start_offset if log_start_offset > self.log_start_offset else 0)
 
     def check_end(self, log_end_offset: int) -> None:
-        """Raise CannotResumeError where the log now ends before an offset that was planned or scanned."""
+        """Raise CannotResumeError if the log now ends before a planned or scanned offset."""
         before = self.next_offset if self.seen is None else max(self.next_offset, self.seen.point.next_offset)
         if log_end_offset < before:
             raise CannotResumeError(

@@ -18,15 +18,15 @@ __all__ = ["locating", "open_unit", "opened", "read_unit", "unit_batches"]
 
 
 def open_unit(file_system: FileSystem, unit: ReadUnit, *, mapped: bool = False) -> LogFileReader:
-    """Open the file of ``unit`` with a reader that sees nothing behind the unit's end. ``mapped``: the file
-    may be mapped into memory."""
+    """Open the file of ``unit`` with a reader limited to the unit's end. ``mapped``: the file may be mapped
+    into memory."""
     return LogFileReader(file_system, unit.path, unit.end_position, mapped=mapped)
 
 
 def opened(
     segments: Iterable[SegmentReader], units: Iterable[ReadUnit]
 ) -> Iterator[tuple[SegmentReader, ReadUnit]]:
-    """Yield each unit with its segment, which is closed afterwards where there are many."""
+    """Yield each unit with its segment; if there are many, close the segment afterwards."""
     by_path = {segment.path: segment for segment in segments}
     for unit in units:
         yield by_path[unit.path], unit
@@ -40,8 +40,8 @@ def read_unit(
     """Yield the records of a unit as columns, chunk by chunk. The next chunk reuses the columns' memory
     unless the caller keeps a view of it.
 
-    Raises CorruptRecordError in front of a damaged batch, after everything before it was yielded; with
-    ``on_corrupt`` the error is passed to it and the batch left out."""
+    Raises CorruptRecordError at a damaged batch, after yielding everything before it; with ``on_corrupt``,
+    passes the error to it and leaves the batch out."""
     handler = locating(unit, on_corrupt)
     try:
         for batches in unit_batches(segment, unit, on_corrupt):
@@ -54,11 +54,10 @@ def read_unit(
 def unit_batches(
     segment: LogFileReader, unit: ReadUnit, on_corrupt: OnCorrupt | None = None
 ) -> Iterator[SelectedBatches]:
-    """Yield the batches of a unit, a window at a time, with the selection of its reader; bytes and headers
-    only.
+    """Yield the batches of a unit, a window at a time, with its reader's selection; only bytes and headers.
 
-    A window is valid until the next one is requested. Raises CorruptRecordError in front of damage that the
-    plan contains; with ``on_corrupt`` the error is passed to it and the batch left out.
+    A window is valid until the next one is requested. Raises CorruptRecordError at damage in the plan; with
+    ``on_corrupt``, passes the error to it and leaves the batch out.
     """
     try:
         yield from _Walk(segment, unit, locating(unit, on_corrupt)).windows()
@@ -68,7 +67,7 @@ def unit_batches(
 
 
 def locating(unit: ReadUnit, on_corrupt: OnCorrupt | None) -> OnCorrupt | None:
-    """Wrap ``on_corrupt`` for the batches of a unit, so that its errors have the file and position."""
+    """Wrap ``on_corrupt`` for the batches of a unit, to add the file and position to its errors."""
     if on_corrupt is None:
         return None
 
@@ -91,7 +90,7 @@ def _changed(position: int, reason: str) -> FileChangedError:
 
 
 def _check_same(index: BatchIndex, i: int, planned: BatchIdentity | None) -> None:
-    """Raise FileChangedError if batch number ``i`` is not the one that was planned."""
+    """Raise FileChangedError if batch number ``i`` is not the planned batch."""
     if planned is not None and planned != (index.base_offset[i], index.crc[i]):
         raise _changed(index.position[i], "it has other batches")
 
@@ -105,7 +104,7 @@ class _Walk:
         self._on_corrupt = on_corrupt
 
     def windows(self) -> Iterator[SelectedBatches]:
-        """Yield the windows between the damage that the plan contains, and report that damage."""
+        """Yield the windows between the damage in the plan, and report that damage."""
         position = self._unit.start_position
         for damaged in self._unit.damage:
             yield from self._stretch(position, damaged.position)
@@ -127,7 +126,7 @@ class _Walk:
                 last = index
                 self._next_offset = max(self._next_offset, index.last_offset[len(index) - 1] + 1)
         if whole < end:
-            # The plan's boundaries are between whole batches; if they are not any more, the file has changed.
+            # Planned boundaries are between whole batches: otherwise the file has changed.
             raise _changed(whole, reason)
         if last is not None and end == self._unit.end_position:
             _check_same(last, len(last) - 1, self._unit.last_batch)

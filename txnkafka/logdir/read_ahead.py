@@ -1,9 +1,8 @@
 """Reads the units of a plan with several threads, and yields their columns in the order of the plan.
 
-A unit is one task. A thread decodes it until the unit ends, until its columns hold AHEAD_BYTES, or until the
-next batch is damaged or large; the caller's thread decodes the rest when it is the unit's turn. So no thread
-ever waits for the caller, errors come in the order of the log, and only one thread at a time needs the memory
-of a large batch.
+A unit is one task. A thread decodes it until the unit ends, its columns hold AHEAD_BYTES, or the next batch
+is damaged or large; the caller's thread decodes the rest when the unit is next. So no thread ever waits for
+the caller, errors appear in log order, and only one thread at a time needs the memory of a large batch.
 """
 
 from __future__ import annotations
@@ -27,15 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["NewDecoder", "read_in_order", "unit_bytes_of"]
 
 AHEAD_UNIT_BYTES = 2 << 20
-SPARE_COLUMNS = 16  # of a thread: a unit of compressed records has about as many chunks
-MOST_UNITS = 1 << 16  # a plan keeps some 500 bytes a unit
+SPARE_COLUMNS = 16  # per thread: about the number of chunks in a unit of compressed records
+MOST_UNITS = 1 << 16  # a plan takes about 500 bytes per unit
 
 NewDecoder = Callable[[], "ChunkDecoder"]
 
 
 def unit_bytes_of(log_bytes: int, threads: int) -> int:
-    """Return the size of the units by which ``threads`` threads read a log of ``log_bytes``: for several
-    small, so that a unit's columns fit into AHEAD_BYTES, and larger where the plan would become long."""
+    """Return the size of units for ``threads`` threads that read a log of ``log_bytes``: with several
+    threads, small enough for a unit's columns to fit into AHEAD_BYTES, but larger if the plan would become
+    too long."""
     if threads == 1:
         return UNIT_BYTES
     return min(max(AHEAD_UNIT_BYTES, log_bytes // MOST_UNITS), UNIT_BYTES)
@@ -51,9 +51,9 @@ def read_in_order(
 ) -> Iterator[RecordColumns]:
     """Yield the records of ``units`` of ``segments`` as columns, in order, decoded by ``threads`` threads.
 
-    The memory of the columns is reused when the next ones are requested, unless the caller keeps a view of
-    it. Raises what ``read_unit`` raises, after everything before it was yielded; ``on_corrupt`` is called in
-    the caller's thread.
+    The memory of the columns is reused when the next ones are requested, unless the caller keeps a view.
+    Raises the errors of ``read_unit``, after yielding everything before the error; ``on_corrupt`` is called
+    in the caller's thread.
     """
     if threads > 1 and len(units) > 1 and _is_compressed(segments, units[0]):
         yield from _read_ahead(segments, units, new_decoder, on_corrupt, threads)
@@ -64,8 +64,8 @@ def read_in_order(
 
 
 def _is_compressed(segments: Iterable[SegmentReader], unit: ReadUnit) -> bool:
-    """Return True when the segment of ``unit`` has compressed batches. Without compression records are
-    decoded as fast as memory allows, and handing them from thread to thread costs more than it gains."""
+    """Return True if the segment of ``unit`` has compressed batches. Uncompressed records are decoded at
+    memory speed, and passing them between threads costs more than it gains."""
     segment = next(each for each in segments if each.path == unit.path)
     attributes = {each for index in segment.indexes() for each in index.attributes}
     return any(each & ATTRIBUTE_CODEC for each in attributes)
@@ -99,7 +99,7 @@ def _read_ahead(
 
 
 def _help(done: Future[None], waiting: Iterable[tuple[_Reading, Future[None]]]) -> None:
-    """Return when a unit is decoded; until then decode units that no thread has begun."""
+    """Wait for a unit to be decoded, and decode units that no thread has begun in the meantime."""
     for later, begun in waiting:
         if done.done():
             break
@@ -109,8 +109,8 @@ def _help(done: Future[None], waiting: Iterable[tuple[_Reading, Future[None]]]) 
 
 
 class _Spare:
-    """Readers, decoders and columns that are not in use, so that open files and memory serve many units. At
-    most ``most`` columns are kept."""
+    """A pool of unused readers, decoders and columns, so that many units share open files and memory. Keeps
+    at most ``most`` columns."""
 
     def __init__(self, segments: Iterable[SegmentReader], new_decoder: NewDecoder, most: int) -> None:
         self._segments = {segment.path: segment for segment in segments}
@@ -120,11 +120,11 @@ class _Spare:
         self._columns: deque[RecordColumns] = deque(maxlen=most)
 
     def reader(self, path: str) -> SegmentReader:
-        """Return a reader of the file that no other thread uses. Only the caller's thread may ask."""
+        """Return a reader of the file for exclusive use. Only the caller's thread may call this."""
         for i, reader in enumerate(self._readers):
             if reader.path == path:
                 return self._readers.pop(i)
-        self.close()  # units are in the order of their files
+        self.close()  # units are in file order
         return self._segments[path].another()
 
     def put_reader(self, reader: SegmentReader) -> None:
@@ -143,7 +143,7 @@ class _Spare:
     def columns(self) -> RecordColumns | None:
         try:
             return self._columns.pop()
-        except IndexError:  # other threads take them, too
+        except IndexError:  # other threads also take them
             return None
 
     def put_columns(self, columns: RecordColumns) -> None:
@@ -157,20 +157,20 @@ class _Reading:
     def __init__(self, unit: ReadUnit, spare: _Spare, on_corrupt: OnCorrupt | None) -> None:
         self._spare = spare
         self._decoder = spare.decoder()
-        self._decoder.is_ahead = not unit.damage  # the report of damage belongs to the caller's thread
+        self._decoder.is_ahead = not unit.damage  # the caller's thread reports damage
         self._reader = spare.reader(unit.path)
         self._following = read_unit(self._reader, unit, self._decoder, on_corrupt)
         self._ready: deque[RecordColumns] = deque()
         self._error: Exception | None = None
 
     def ahead(self) -> None:
-        """Decode what may be decoded before the unit's turn."""
+        """Decode as much as is permitted before the unit is next."""
         if not self._decoder.is_ahead:
             return
         taken = 0
         try:
             for columns in self._following:
-                if not len(columns):  # the next batch has to wait for the unit's turn
+                if not len(columns):  # the next batch waits until the unit is next
                     return
                 taken += columns.nbytes
                 self._ready.append(self._decoder.exchange(self._spare.columns()))

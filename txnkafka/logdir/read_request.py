@@ -1,7 +1,7 @@
 """A request for records of a partition.
 
-A request selects records; how they are delivered (columns, the size of units, a decoder) is not part of it.
-It is checked once, when it is created, and does not depend on a log: ``PartitionView`` applies it to one.
+A request selects records; their delivery (columns, unit size, decoder) is not part of the request. It is
+checked once, at its creation, and does not depend on a log: ``PartitionView`` applies it to one.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ __all__ = [
 End = Literal["log-end", "high-watermark"]
 DamageAction = Literal["stop", "skip"]
 Method = TypeVar("Method", bound=Callable[..., object])
-_DEFAULT_TEXTS = {"isolation_level": "read_committed", "where": "true"}  # of the values that are objects
+_DEFAULT_TEXTS = {"isolation_level": "read_committed", "where": "true"}  # defaults that are objects
 
 
 class Selection(TypedDict, total=False):
-    """The keywords that select records, with the words that ``help()`` shows; see ReadRequest."""
+    """The keywords that select records, as ``help()`` shows them; see ReadRequest."""
 
     isolation_level: Literal["read_committed", "read_uncommitted"] | IsolationLevel
     start_offset: int | None
@@ -52,19 +52,18 @@ class Selection(TypedDict, total=False):
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ReadRequest:
     """Selects the records of [start_offset, end_offset) that a reader of ``isolation_level`` gets. None means
-    the log start, or the end for that reader. A negative start counts back from the end: -10 is the last ten
-    offsets, of which markers and hidden records take some.
+    the log start, or the end for that reader. A negative start counts back from the end: -10 selects the last
+    ten offsets, including markers and hidden records.
 
     ``where`` is a predicate, or its text as in ``"offset >= 10 and key = 'a'"`` (``predicate_text``); only
-    records that fulfil it are selected.
-    ``start_time`` and ``end_time`` (milliseconds) stand for the offset of the first record at or after the
-    time. ``up_to="high-watermark"`` also stops at the high watermark in the broker's checkpoint. At a damaged
-    batch reading stops with CorruptRecordError; with ``on_corrupt="skip"``, or a function that takes the
-    error, the batch is left out.
+    records that fulfil it are selected. ``start_time`` and ``end_time`` (milliseconds) mean the offset of the
+    first record at or after the time. ``up_to="high-watermark"`` also stops at the high watermark in the
+    broker's checkpoint. At a damaged batch, reading stops with CorruptRecordError; with
+    ``on_corrupt="skip"``, or a function that takes the error, the batch is left out.
 
     Raises ValueError for an unknown isolation level or word, a predicate that cannot be parsed, a negative
-    end, a time that looks like seconds and a bound that is given twice, TypeError for an offset or time that
-    is no int.
+    end, a time that looks like seconds and a bound given twice, TypeError for an offset or time that is not
+    an int.
     """
 
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
@@ -117,29 +116,30 @@ class ReadRequest:
 
     @property
     def read_committed(self) -> bool:
-        """Whether aborted and undecided records are left out."""
+        """True if aborted and undecided records are left out."""
         return self.isolation_level is IsolationLevel.READ_COMMITTED
 
     @property
     def damage_handler(self) -> OnCorrupt | None:
-        """The function that receives the error of each batch that is left out; None where reading stops."""
+        """The function that receives the error of each batch left out; None if reading stops at damage."""
         if callable(self.on_corrupt):
             return self.on_corrupt
         return _ignore if self.on_corrupt == "skip" else None
 
 
 def request_of(**selection: Unpack[Selection]) -> ReadRequest:
-    """Build a request from keywords. Raises TypeError for an unknown keyword, and what ReadRequest raises."""
+    """Build a request from keywords. Raises TypeError for an unknown keyword, and the errors of
+    ReadRequest."""
     names = [field.name for field in fields(ReadRequest)]
     for name in selection:
         if name not in names:
-            raise TypeError(f"there is no keyword {name}: {nearest(name, names)}")
-    return ReadRequest(**selection)  # type: ignore[arg-type]  # words are converted by __post_init__
+            raise TypeError(f"unknown keyword {name}: {nearest(name, names)}")
+    return ReadRequest(**selection)  # type: ignore[arg-type]  # __post_init__ converts words
 
 
 def takes_selection(method: Method) -> Method:
-    """Give a method with ``**selection: Unpack[Selection]`` a signature that has each of the keywords, for
-    ``help()`` and notebooks."""
+    """Give a method with ``**selection: Unpack[Selection]`` a signature with every keyword, for ``help()``
+    and notebooks."""
     shown = signature(method)
     own = [each for each in shown.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
     defaults = {each.name: each.default for each in fields(ReadRequest)} | _DEFAULT_TEXTS
@@ -152,7 +152,7 @@ def takes_selection(method: Method) -> Method:
 
 
 def check_end_offset(end_offset: int | None) -> None:
-    """Raise ValueError for a negative end: it would silently be in front of every log."""
+    """Raise ValueError for a negative end: it would silently select nothing."""
     if end_offset is not None and end_offset < 0:
         raise ValueError(f"end_offset must be at least 0, not {end_offset}: only a start counts from the end")
 
@@ -166,4 +166,4 @@ def _predicate(where: object) -> Predicate:
 
 
 def _ignore(error: CorruptRecordError) -> None:
-    """on_corrupt="skip": the caller does not want the errors."""
+    """Handle on_corrupt="skip": drop the error."""

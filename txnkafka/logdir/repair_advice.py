@@ -1,7 +1,7 @@
 """Advice about an open transaction: the command of Kafka's own tool, and its risk.
 
 Only a hanging transaction may be aborted by hand. The tool writes an ABORT marker into one partition without
-informing the coordinator, so on a transaction that is still alive it breaks atomicity.
+informing the coordinator, so it breaks the atomicity of a transaction that is still alive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ TOOL = "kafka-transactions.sh --bootstrap-server HOST:PORT"
 
 
 class RepairAdvice(NamedTuple):
-    """The advice in words; the command (None: nothing is to be done by hand), its risk, and the condition for
+    """The advice in words; the command (None if no manual action is needed), its risk, and the condition for
     running it."""
 
     advice: str
@@ -59,7 +59,7 @@ def repair_advice(
     producer: ProducerStateEntry | None,
 ) -> RepairAdvice:
     """Return the advice for a transaction with this verdict; ``producer`` is the partition's own state of its
-    producer. For a partition of unknown name (None) there is no command: it would name another partition."""
+    producer. A partition of unknown name (None) gets no command: it would name another partition."""
     if topic_partition is None and (verdict.is_hanging or verdict.is_unknown):
         return RepairAdvice(_NAMELESS)
     if topic_partition is not None and verdict.is_hanging:
@@ -72,7 +72,7 @@ def repair_advice(
 def _abort(
     topic_partition: TopicPartition, transaction: TransactionRange, producer: ProducerStateEntry | None
 ) -> RepairAdvice:
-    # The broker identifies the transaction by its first offset, even if that record was deleted since.
+    # The broker identifies the transaction by its first offset, even if that record is already deleted.
     begin = transaction.first_offset
     if producer is not None and producer.has_open_transaction:
         begin = producer.current_txn_first_offset

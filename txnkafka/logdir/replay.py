@@ -1,6 +1,6 @@
-"""Replays Kafka's own logs like their coordinators: records and end markers of a partition, in offset order.
+"""Replays Kafka's own logs as their coordinators do: records and end markers of a partition, in offset order.
 
-Headers and decoded records come from two passes, segment by segment; ``coordinator.log_events`` joins them.
+Headers and decoded records come from two passes per segment; ``coordinator.log_events`` joins them.
 Source: TransactionStateManager.loadTransactionMetadata, CoordinatorLoaderImpl.
 """
 
@@ -28,12 +28,11 @@ __all__ = ["damaged", "replay"]
 
 
 def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
-    """Yield all events of a partition's log. Damage is left out and added to ``findings``, as is an
-    unreadable log.
+    """Yield all events of a partition's log. Damage and unreadable logs are left out and appended to
+    ``findings``.
 
-    ``kept_bytes`` returns the size of the keys and values that the caller keeps, plus KEPT_RECORD for each.
-    Where this is more than a log of this size can need (``bounds.KEPT_RATIO``), the replay ends with a
-    finding.
+    ``kept_bytes`` returns the size of the keys and values that the caller keeps, plus KEPT_RECORD per record.
+    If this exceeds the need of a log of this size (``bounds.KEPT_RATIO``), the replay ends with a finding.
     """
 
     def on_corrupt(error: KafkaError) -> None:
@@ -48,7 +47,7 @@ def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[]
 
 
 def damaged(view: PartitionView, reason: str) -> Finding:
-    """Return a finding that part of a coordinator's log is lost, so that the state from the rest may be
+    """Return a finding for the loss of part of a coordinator's log: the state from the rest may be
     outdated."""
     return Finding(
         view.path, None, "warning", "coordinator-log-damaged",
@@ -60,8 +59,8 @@ def damaged(view: PartitionView, reason: str) -> Finding:
 def _bounded(
     view: PartitionView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]
 ) -> Iterator[LogEvent]:
-    """Yield events until the caller keeps too many bytes. The kept bytes are counted only after half of the
-    limit has been replayed since the last count, so that counting costs no more than replaying."""
+    """Yield events until the caller keeps too many bytes. The kept bytes are counted each time half of the
+    limit has been replayed, so that counting costs no more than replaying."""
     most = max(KEPT_BYTES, KEPT_RATIO * sum(segment.size for segment in view.segments))
     come = 0
     for event in events:
@@ -95,7 +94,7 @@ def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt)
 
 
 def _headers(segment: SegmentReader) -> Iterator[tuple[int, int, int, int]]:
-    """Yield last offset, producer id, attributes and control type of each batch that is not misplaced."""
+    """Yield (last offset, producer id, attributes, control type) of each batch that is not misplaced."""
     next_offset = segment.base_offset
     for index in segment.indexes():
         misplaced = set(misplaced_batches(index, next_offset, is_intact=segment.is_intact))

@@ -37,8 +37,8 @@ __all__ = [
 
 
 def end_of(view: PartitionView, request: ReadRequest) -> int:
-    """Return the offset where a reader of the request's isolation level stops, before its own end. Raises
-    LogDirError when the request wants the high watermark and the broker's checkpoint has none."""
+    """Return the offset where a reader of the request's isolation level stops, without the request's own end.
+    Raises LogDirError if the request needs the high watermark and the broker's checkpoint has none."""
     end = view.log_end_offset
     if request.up_to == "high-watermark" and end > view.log_start_offset:
         end = max(view.log_start_offset, min(known_high_watermark(view.source), end))
@@ -47,7 +47,7 @@ def end_of(view: PartitionView, request: ReadRequest) -> int:
 
 def offsets_of(view: PartitionView, request: ReadRequest) -> tuple[int, int]:
     """Return the offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a start
-    outside of the log."""
+    outside the log."""
     end = end_of(view, request)
     if request.end_offset is not None:
         end = min(request.end_offset, end)
@@ -68,12 +68,11 @@ def _valid_start(view: PartitionView, start_offset: int | None) -> int:
 
 
 def located(view: PartitionView, request: ReadRequest) -> ReadRequest | None:
-    """Return ``request`` with offsets instead of times; None when no record is at or after its start time.
+    """Return ``request`` with offsets instead of times; None if no record is at or after its start time.
 
-    A damaged batch that may contain the first record raises CorruptRecordError; a request that leaves damaged
+    Raises CorruptRecordError if a damaged batch may contain the first record; a request that leaves damaged
     batches out begins at that batch, and reading reports it. The search for the end ignores damaged batches:
-    their headers cannot be trusted, and they all are before the end, so that reading stops at them or
-    leaves them out.
+    their headers cannot be trusted, and all are before the end, so reading stops at them or leaves them out.
     """
     start, end = request.start_offset, request.end_offset
     if request.start_time is not None:
@@ -108,8 +107,8 @@ def units_of(
     unit_bytes: int = UNIT_BYTES,
     findings: list[Finding] | None = None,
 ) -> list[ReadUnit]:
-    """Return the units of work that read the records of ``request``, without units in which no record can
-    fulfil its predicate. Damage that the survey finds is added to ``findings``. Raises OffsetOutOfRangeError.
+    """Return the units that read the records of ``request``, without units in which no record can match its
+    predicate. The survey appends damage to ``findings``. Raises OffsetOutOfRangeError.
     """
     by_offsets = located(view, request)
     start, end = (0, 0) if by_offsets is None else offsets_of(view, by_offsets)
@@ -125,22 +124,22 @@ def units_of(
 
 
 def unit_bytes(view: PartitionView) -> int:
-    """Return the size of the units by which this process reads the partition."""
+    """Return the unit size, in bytes, for reading the partition in this process."""
     return unit_bytes_of(sum(segment.size for segment in view.segments), view.source.threads)
 
 
 def read_requested(
     view: PartitionView, request: ReadRequest, new_decoder: NewDecoder
 ) -> Iterator[RecordColumns]:
-    """Yield the records of ``request`` as columns, decoded by decoders of one kind. Raises
-    CorruptRecordError at a damaged batch, unless the request leaves it out."""
+    """Yield the records of ``request`` as columns, using the given kind of decoder. Raises CorruptRecordError
+    at a damaged batch, unless the request leaves it out."""
     yield from read_units(view, units_of(view, request, unit_bytes=unit_bytes(view)), request, new_decoder)
 
 
 def read_units(
     view: PartitionView, units: list[ReadUnit], request: ReadRequest, new_decoder: NewDecoder
 ) -> Iterator[RecordColumns]:
-    """Yield the records of ``units`` that fulfil the predicate of ``request``, like ``read_requested``."""
+    """Yield the records of ``units`` that match the predicate of ``request``, like ``read_requested``."""
     select = RecordFilter(request.where, view.topic_partition)
     threads, on_corrupt = view.source.threads, request.damage_handler
     for chunk in read_in_order(view.segments, units, new_decoder, on_corrupt, threads=threads):
@@ -150,7 +149,7 @@ def read_units(
 
 
 def count_requested(view: PartitionView, request: ReadRequest) -> int:
-    """Return the number of records of ``request``: from batch headers, or by reading where it has a
+    """Return the number of records of ``request``: from batch headers, or by reading if it has a
     predicate."""
     if request.where != ANY:
         return sum(map(len, read_requested(view, request, partial(decoder_for, (), request.where))))

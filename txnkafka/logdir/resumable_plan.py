@@ -21,9 +21,8 @@ __all__ = ["ResumablePlan", "resumable_plan"]
 class ResumablePlan:
     """The units that read some offsets of a partition, in offset order.
 
-    ``transactions`` are those that ended in these offsets, in the order of their markers. ``findings`` are
-    about damage; damage behind the last offset is found again by the next plan, which continues from
-    ``checkpoint``.
+    ``transactions`` ended in these offsets, in the order of their markers. ``findings`` report damage; the
+    next plan, which continues from ``checkpoint``, reports damage after the last offset again.
     """
 
     units: list[ReadUnit]
@@ -38,11 +37,11 @@ def resumable_plan(
 ) -> ResumablePlan:
     """Plan the records of ``request`` like ``view.units``, from the view's checkpoint on if it has one.
 
-    A later ``PartitionView(source, plan.checkpoint)`` plans the records that were appended or became decided
-    since, and scans only their headers. Both plans together equal one plan of the whole log. The predicate of
-    the request is not part of a plan: it is evaluated on what is read. Raises
-    CannotResumeError where the log is not the one that was planned, ValueError for a request with a start
-    beside a checkpoint, and what ``view.units`` raises.
+    A later ``PartitionView(source, plan.checkpoint)`` plans the records appended or decided since, and scans
+    only their headers. Both plans together equal one plan of the whole log. The predicate of the request is
+    not part of a plan: it is evaluated on the records read. Raises CannotResumeError if the log is not the
+    planned one, ValueError for a request with a start in addition to a checkpoint, and the errors of
+    ``view.units``.
     """
     request = located(view, request or ReadRequest()) or _nothing(view)
     before = view._checkpoint
@@ -72,7 +71,7 @@ def _planned(
     )
     findings = found.findings
     if committed:
-        # transactions that begin before ``start`` are findings of the previous plan
+        # the previous plan reported transactions that begin before ``start``
         findings = findings + found.held_back(end, 0 if begin is None else start)
     units = found.units(view.topic_partition, start, end, read_committed=committed)
     checkpoint = view._plan_checkpoint(end, mark.point)
@@ -82,5 +81,5 @@ def _planned(
 
 
 def _nothing(view: PartitionView) -> ReadRequest:
-    """Return a request for no records: none is as late as the start time."""
+    """Return a request for no records, because none is at or after the start time."""
     return ReadRequest(end_offset=view.log_start_offset)

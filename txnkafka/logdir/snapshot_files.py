@@ -19,7 +19,7 @@ _BEFORE_ALL_TIME = -(2**63)
 
 
 class SnapshotFiles(NamedTuple):
-    """The producer snapshots of a partition: ``paths`` by offset; snapshots outside of ``offsets`` are
+    """The producer snapshots of a partition: ``paths`` by offset; snapshots outside ``offsets`` are
     ignored."""
 
     file_system: FileSystem
@@ -27,10 +27,10 @@ class SnapshotFiles(NamedTuple):
     offsets: range
 
     def load_newest(self, table: ProducerTable) -> int | None:
-        """Load the newest sound snapshot into ``table``; returns its offset, or None when there is none."""
+        """Load the newest sound snapshot into ``table``; return its offset, or None without one."""
         for offset, content in self._contents():
             with contextlib.suppress(CorruptFileError):
-                # no producer is expired
+                # expire no producer
                 table.load(content, now_ms=_BEFORE_ALL_TIME, expiration_ms=1, end_offset=offset)
                 return offset
         return None

@@ -1,7 +1,7 @@
 """Computes figures about batches and transactions from batch headers.
 
-One pass over the headers of each partition serves both. Memory: one ``Figures`` of constant size for each
-topic, partition or producer, the headers of one segment at a time, and the open transactions.
+One pass over the headers of each partition computes both. Memory: a ``Figures`` of constant size per topic,
+partition or producer, the headers of one segment at a time, and the open transactions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["GROUPINGS", "Figures", "Stats"]
 
 GROUPINGS = ("topic", "partition", "producer")
 ENDED = ("committed", "aborted")
-PIECE = 1 << 16  # batches counted at once: some hundred bytes each
+PIECE = 1 << 16  # batches counted at once: a few hundred bytes per batch
 
 
 class Figures:
@@ -72,7 +72,7 @@ class Figures:
         self.magics.update(dict(zip(magics.tolist(), numbers.tolist(), strict=True)))
 
     def add_transactions(self, ranges: Iterable[tuple[TransactionRange, int | None]]) -> None:
-        """Count transactions, each with the time of its end marker (milliseconds; None has none)."""
+        """Count transactions, each with the time of its end marker (milliseconds; None without a marker)."""
         records, sizes, durations = [], [], []
         for transaction, ended_ms in ranges:
             self.transactions[transaction.outcome] += 1
@@ -142,8 +142,8 @@ class Stats:
         self._groups: dict[tuple[Any, ...], Figures] = defaultdict(Figures)
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield a row for each producer, sorted, or for each topic or partition, in the order of ``add``: its
-        name, then the fields of ``Figures``."""
+        """Yield a row per producer, sorted, or per topic or partition, in the order of ``add``: its name,
+        then the fields of ``Figures``."""
         names = {"topic": ("topic",), "partition": ("topic", "partition"), "producer": ("producer_id",)}
         for key in sorted(self._groups) if self._by == "producer" else self._groups:
             yield dict(zip(names[self._by], key, strict=True)) | self._groups[key].as_dict()
@@ -153,7 +153,7 @@ class Stats:
         findings: list[Finding] = []
         start = view.log_start_offset
         if self._by != "producer":
-            self._groups[self._key(view, NO_PRODUCER_ID)]  # a partition without batches has a row too
+            self._groups[self._key(view, NO_PRODUCER_ID)]  # a partition without batches also has a row
         segments = view.segments
         first = segment_containing(segments, start)
         scan = TransactionScan(segments[first].base_offset if segments else 0)
@@ -200,7 +200,7 @@ class Stats:
 def _with_end_times(
     ranges: list[TransactionRange], index: BatchIndex, start: int
 ) -> Iterator[tuple[TransactionRange, int | None]]:
-    """Yield the transactions that end at or behind ``start``, with the times of their markers in this
+    """Yield the transactions that end at or after position ``start``, with the times of their markers in this
     segment."""
     times = index.max_timestamp
     for transaction in ranges:
@@ -210,7 +210,7 @@ def _with_end_times(
 
 
 def _damage(headers: SegmentHeaders) -> Iterator[Finding]:
-    remedy = "it is not counted; 'txnkafka verify' says more"
+    remedy = "it is not counted; 'txnkafka verify' shows details"
     path, index = headers.segment.path, headers.index
     for i in headers.misplaced:
         reason = "the batch's offsets do not fit between those of its neighbours"

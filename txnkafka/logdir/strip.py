@@ -1,9 +1,9 @@
-"""Draws a range of a log as a strip of cells, from batch headers only: each cell stands for a range of
-offsets, and counts the offsets in it by what became of them.
+"""Draws a range of a log as a strip of cells, from batch headers only: a cell covers a range of offsets, and
+counts them by state.
 
-The last stable offset begins a cell, so that no cell is on both sides of it. A cell shows the worst state
-that occurs in it, by the order of ``State``. Memory is that of the cells: a transaction that is not decided
-yet is a number of offsets for each cell that it has batches in, whatever their number.
+The last stable offset begins a cell, so that every cell is entirely before or after it. A cell shows the
+worst state in it, by the order of ``State``. Memory depends on the cells, not on the batches: an undecided
+transaction takes one count per cell that it has batches in.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = ["Cell", "State", "Strip", "strip_of"]
 
 
 class State(enum.StrEnum):
-    """What became of offsets, the worst first."""
+    """The state of an offset, worst first."""
 
     HANGING = "hanging"
     OPEN = "open"
@@ -44,7 +44,7 @@ class State(enum.StrEnum):
 
 
 class Cell(NamedTuple):
-    """The offsets from ``first_offset`` to ``last_offset``, and how many of them are in each state."""
+    """The offsets from ``first_offset`` to ``last_offset``, and their number in each state."""
 
     first_offset: int
     last_offset: int
@@ -56,7 +56,7 @@ class Cell(NamedTuple):
         return min(self.offsets, key=_RANK.__getitem__)
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as JSON values."""
         return {
             "first_offset": self.first_offset,
             "last_offset": self.last_offset,
@@ -69,7 +69,8 @@ _RANK = {state: rank for rank, state in enumerate(State)}
 
 
 class Strip(NamedTuple):
-    """The cells of [start_offset, end_offset); ``stable`` of them lie before the last stable offset."""
+    """The cells of [start_offset, end_offset); the first ``stable`` cells are before the last stable
+    offset."""
 
     start_offset: int
     end_offset: int
@@ -78,7 +79,7 @@ class Strip(NamedTuple):
     cells: list[Cell]
 
     def as_dict(self) -> dict[str, Any]:
-        """For JSON."""
+        """Return the fields as JSON values."""
         return {
             "start_offset": self.start_offset,
             "end_offset": self.end_offset,
@@ -89,8 +90,8 @@ class Strip(NamedTuple):
 def strip_of(
     view: PartitionView, cells: int, *, hanging: Collection[int] = (), start_offset: int | None = None
 ) -> Strip:
-    """Draw the log of a partition, or its end from ``start_offset`` on, in at most that many cells.
-    ``hanging`` are the ids of the producers whose open transactions hang."""
+    """Draw the log of a partition, or its end from ``start_offset`` on, in at most ``cells`` cells.
+    ``hanging`` are the ids of producers with hanging transactions."""
     end, stable = view.log_end_offset, view.last_stable_offset
     start = max(view.log_start_offset, 0 if start_offset is None else start_offset)
     scale = _Scale(start, min(max(stable, start), end), end, cells)
@@ -104,8 +105,7 @@ def strip_of(
 
 
 class _Scale:
-    """Divides [start, end) into cells of about the same number of offsets, with ``stable`` at the beginning
-    of one."""
+    """Divides [start, end) into cells with about the same number of offsets; ``stable`` begins a cell."""
 
     def __init__(self, start: int, stable: int, end: int, cells: int) -> None:
         self.start, self.end = start, end
@@ -141,17 +141,17 @@ def _share(first: int, end: int, i: int, count: int) -> int:
 
 
 class _Open:
-    """The batches so far of a transaction that has not ended: offsets by cell."""
+    """The batches so far of an open transaction: number of offsets by cell."""
 
     __slots__ = ("holes", "offsets")
 
     def __init__(self, holes: int) -> None:
-        self.holes = holes  # in front of it
+        self.holes = holes  # before the transaction
         self.offsets: defaultdict[int, int] = defaultdict(int)
 
 
 class _Drawing:
-    """Counts offsets by cell and state while the headers go by, from ``next_offset`` on, which may be below
+    """Counts offsets by cell and state while the headers are fed, from ``next_offset`` on, which may be below
     the first cell. Transactions end as in TransactionScan."""
 
     def __init__(self, scale: _Scale, next_offset: int) -> None:
@@ -160,24 +160,24 @@ class _Drawing:
         self._bounds = scale.bounds()
         self._counts = {state: [0] * scale.count for state in State}
         self._open: dict[int, _Open] = {}
-        self._holes = 0  # where markers may be lost
-        self._gap = State.COMPACTED  # what offsets are that the next batch leaves out
-        self._cell = 0  # where the last batch was: the next one is mostly there, too
+        self._holes = 0  # number of places with lost markers
+        self._gap = State.COMPACTED  # state of offsets that the next batch skips
+        self._cell = 0  # cell of the last batch, usually also of the next one
 
     def hole(self) -> None:
-        """Segments or markers are missing here."""
+        """Record that segments or markers are missing here."""
         self._gap = State.MISSING
         self._holes += 1
 
     def part_ends(self, headers: SegmentHeaders) -> None:
-        """Count what is missing at the end of a segment, or of a part of one."""
+        """Count the offsets missing at the end of a segment, or of a part of a segment."""
         if headers.index.stop != "end":
             self._skip(min(headers.limit, self._scale.end), State.MISSING)
         if headers.misplaced and headers.misplaced[-1] == len(headers.index) - 1:
             self._gap = State.MISSING
 
     def feed(self, index: BatchIndex, start: int = 0, stop: int | None = None) -> None:
-        """Count the batches ``start`` to ``stop``; where a misplaced one was left out, offsets are
+        """Count the batches [start, stop); the offsets of a misplaced batch, which was left out, are
         missing."""
         if start:
             self._gap = State.MISSING
@@ -188,8 +188,8 @@ class _Drawing:
             index.crc_wrong[part], strict=True,
         ):  # fmt: skip
             if last < self.next_offset:
-                continue  # these offsets were there already
-            if base > self.next_offset and count >= 0:  # else a wrapper, which has its last offset only
+                continue  # these offsets were already counted
+            if base > self.next_offset and count >= 0:  # else a wrapper, which has only its last offset
                 self._skip(base, self._gap)
             self._gap = State.COMPACTED
             counts: list[int] | defaultdict[int, int] = self._counts[State.MARKER]
@@ -203,7 +203,7 @@ class _Drawing:
                 self._end(producer_id, control)
 
     def _data(self, attributes: int, count: int, producer_id: int) -> list[int] | defaultdict[int, int]:
-        """Return the counters of a data batch: those of a state, or of its transaction."""
+        """Return the counters for a data batch: a state's, or its transaction's."""
         if count == 0:
             return self._counts[State.COMPACTED]
         if not attributes & ATTRIBUTE_TRANSACTIONAL or producer_id < 0:
@@ -232,7 +232,7 @@ class _Drawing:
             counts[cell] += count
 
     def _skip(self, offset: int, state: State) -> None:
-        """Count the offsets up to ``offset`` that are not there."""
+        """Count the missing offsets below ``offset``."""
         self._add(self._counts[state], self.next_offset, offset - 1)
         self.next_offset = max(self.next_offset, offset)
 
@@ -253,7 +253,7 @@ class _Drawing:
         self._cell = cell
 
     def finish(self, hanging: frozenset[int]) -> None:
-        """Count what is still open, and what lies behind the last stable offset."""
+        """Count the open transactions, and the offsets after the last stable offset."""
         self._skip(self._scale.end, State.COMPACTED)
         for producer_id, transaction in self._open.items():
             self._decide(transaction, State.HANGING if producer_id in hanging else State.OPEN)

@@ -1,8 +1,8 @@
-"""Surveys batch headers before reading: transactions and their outcomes, damage that headers show, places to
-cut.
+"""Surveys batch headers before reading: transactions and their outcomes, damage visible in headers, and
+places to cut.
 
-A transaction's outcome follows its data, possibly segments later, so the survey continues beyond the
-requested offsets until every transaction with data in them is decided, or the log ends.
+A transaction's outcome is recorded after its data, possibly segments later, so the survey continues beyond
+the requested offsets until every transaction with data in them is decided, or the log ends.
 """
 
 from __future__ import annotations
@@ -29,15 +29,14 @@ from txnkafka.storage.formats.segment_reader import SegmentReader
 __all__ = ["Survey", "survey", "transactions_between"]
 
 NEVER = (1 << 63) - 1
-# after a clean shutdown a broker without this file shows aborted records
+# after a clean shutdown, a broker without this file serves aborted records
 _REMEDY = "delete the file, then run 'txnkafka repair' before the broker starts: it rebuilds it from the log"
-LISTED_PER_FILE = 100  # contradictions; their records are hidden, listed or not
+LISTED_PER_FILE = 100  # contradictions; unlisted ones also hide their records
 
 
 class Survey(NamedTuple):
-    """The result of a survey. ``transactions`` are first those that ended, in the order of their markers,
-    then the open ones; ``index_only`` are aborted transactions in a ``.txnindex`` that the log
-    contradicts."""
+    """The result of a survey. ``transactions``: ended ones, in the order of their markers, then open ones;
+    ``index_only``: aborted transactions in a ``.txnindex`` that the log contradicts."""
 
     segments: list[SegmentMap]
     transactions: list[TransactionRange]
@@ -45,7 +44,7 @@ class Survey(NamedTuple):
     findings: list[Finding]
 
     def hidden(self) -> list[HiddenRange]:
-        """Return the ranges that a read_committed reader does not see: all transactions not known to be
+        """Return the ranges hidden from a read_committed reader: all transactions not known to be
         committed."""
         ranges = [txn for txn in self.transactions if txn.outcome != "committed"]
         hidden = [HiddenRange(txn.producer_id, txn.first_offset, txn.last_offset) for txn in ranges]
@@ -63,7 +62,7 @@ class Survey(NamedTuple):
         )
 
     def _path_of(self, offset: int) -> str:
-        """Return the path of the segment that contains an offset; there is a segment."""
+        """Return the path of the segment that contains an offset; at least one segment must exist."""
         paths = (segment.path for segment in self.segments if offset < segment.limit)
         return next(paths, self.segments[-1].path)
 
@@ -87,10 +86,11 @@ def survey(
     begin: HeaderPoint | None = None,
     mark: PassMark | None = None,
 ) -> Survey:
-    """Survey [start_offset, end_offset) of a log; ``unit_bytes`` is how far apart cuts should be.
+    """Survey [start_offset, end_offset) of a log; ``unit_bytes`` is the distance between cuts.
 
-    Without ``with_txn_index`` only the log is read, which suffices for read_uncommitted. ``begin`` is the
-    point at ``start_offset`` where an earlier survey set its ``mark``; ``mark`` is set at ``end_offset``.
+    Without ``with_txn_index``, only the log is read, which suffices for read_uncommitted. ``begin`` is the
+    point at ``start_offset`` where an earlier survey set its ``mark``; this survey sets ``mark`` at
+    ``end_offset``.
     """
     result = Survey([], [], [], [])
     if not segments:
@@ -123,8 +123,8 @@ def survey(
 def transactions_between(
     segments: list[SegmentReader], start_offset: int, end_offset: int
 ) -> Iterator[TransactionRange]:
-    """Yield the transactions with records in [start_offset, end_offset): those that ended in the order of
-    their markers, then open ones. Only those that end in one segment are in memory at once.
+    """Yield the transactions with records in [start_offset, end_offset): ended ones in the order of their
+    markers, then open ones. Keeps only the transactions that end in one segment in memory.
 
     The counts of a transaction cover its batches from the segment that contains ``start_offset`` on.
     """
@@ -146,8 +146,8 @@ def _lies_in(transaction: TransactionRange, start_offset: int, end_offset: int) 
 
 
 def _with_beginnings(ended: list[TransactionRange], named: Iterable[AbortedTxn]) -> list[TransactionRange]:
-    """Return the transactions with their true first offsets: where the first records are deleted or before
-    the first segment, only the index has them."""
+    """Return the transactions with their true first offsets, which only the index has if the first records
+    are deleted or before the first segment."""
     keys = {(txn.producer_id, txn.last_offset) for txn in ended}
     first_offsets = {
         key: entry.first_offset for entry in named if (key := (entry.producer_id, entry.last_offset)) in keys
@@ -176,10 +176,10 @@ def _txn_index(segment: SegmentReader) -> Iterator[AbortedTxn]:
 
 
 def _contradictions(segments: list[SegmentReader], ended: list[TransactionRange], result: Survey) -> None:
-    """Add the index entries that contradict the log to ``result``. Kafka trusts the index; so does this
-    reader in one direction: records in an entry are hidden even if the log contradicts it. An entry
-    contradicts the log when there is no such ABORT marker, or when it begins before the transaction that the
-    marker ended: a consumer would drop the records in between."""
+    """Add the index entries that contradict the log to ``result``. Kafka trusts the index; this reader trusts
+    it only for hiding: records in an entry are hidden even if the log contradicts the entry. An entry
+    contradicts the log if its ABORT marker does not exist, or if it begins before the transaction that the
+    marker ended: a consumer would drop the records between."""
     first_offsets = {
         (txn.producer_id, txn.last_offset): txn.first_offset for txn in ended if txn.outcome == "aborted"
     }
@@ -211,7 +211,7 @@ class _Committed:
         self._by_producer = {}
         for producer_id, transactions in found.items():
             transactions.sort(key=attrgetter("first_offset"))
-            # the largest last offset so far: in a damaged log they may overlap
+            # the largest last offset so far: ranges may overlap in a damaged log
             ends = list(accumulate((txn.last_offset for txn in transactions), max))
             self._by_producer[producer_id] = transactions, ends
 

@@ -1,4 +1,4 @@
-"""Records as Arrow record batches and as tables: the same methods for one partition and for several."""
+"""Records as Arrow record batches and tables, with the same methods for one and for several partitions."""
 
 from __future__ import annotations
 
@@ -29,16 +29,17 @@ __all__ = ["PartitionTables", "Partitions", "Tables"]
 
 class Tables(ABC):
     """Reads the records of some partitions as tables with the columns of Spark's Kafka source. The selection
-    applies to each partition, so that ``start_offset=-10`` is the end of every one of them."""
+    applies to each partition: ``start_offset=-10`` selects the end of every partition."""
 
     @abstractmethod
     def _views(self) -> Iterator[PartitionView]:
-        """Yield the partitions to read, one after the other."""
+        """Yield the partitions to read, in order."""
 
     @takes_selection
     def count(self, **selection: Unpack[Selection]) -> int:
         """Return the number of the selected records, from batch headers: CRCs are not checked, and only
-        batches that a bound cuts and sets of magic 0 and 1 are decoded. With ``where`` all are."""
+        batches cut by a bound and sets of magic 0 and 1 are decoded. With ``where``, all batches are
+        decoded."""
         request = request_of(**selection)
         return sum(count_requested(view, request) for view in self._views())
 
@@ -47,7 +48,7 @@ class Tables(ABC):
         self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
     ) -> Iterator[pa.RecordBatch]:
         """Yield the records as Arrow record batches of about a megabyte, partition by partition in offset
-        order. Memory is bounded as long as the caller does not keep the batches."""
+        order. Memory is bounded unless the caller keeps the batches."""
         return self._batches(arrow_schema(columns), request_of(**selection))
 
     def _batches(self, schema: pa.Schema, request: ReadRequest) -> Iterator[pa.RecordBatch]:
@@ -58,8 +59,8 @@ class Tables(ABC):
 
     @takes_selection
     def to_arrow(self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]) -> pa.Table:
-        """Return the records as an Arrow table, which is as large as the selected columns of the selected
-        records; what is read besides is bounded."""
+        """Return the records as an Arrow table. Memory: the selected columns of the selected records, plus a
+        bounded amount for reading."""
         schema, request = arrow_schema(columns), request_of(**selection)
         return import_package("pyarrow", "to_arrow", "arrow").Table.from_batches(
             self._batches(schema, request), schema
@@ -69,8 +70,8 @@ class Tables(ABC):
     def to_pandas(
         self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
     ) -> pd.DataFrame:
-        """Return the records as a pandas DataFrame; keys and values are bytes objects. For a moment the Arrow
-        table exists beside it."""
+        """Return the records as a pandas DataFrame; keys and values are bytes objects. Briefly, the Arrow
+        table also exists in memory."""
         import_package("pandas", "to_pandas", "pandas")
         frame: pd.DataFrame = self.to_arrow(columns, **selection).to_pandas()
         return frame
@@ -79,8 +80,8 @@ class Tables(ABC):
     def to_polars(
         self, columns: Sequence[str] = COLUMN_NAMES, **selection: Unpack[Selection]
     ) -> pl.DataFrame:
-        """Return the records as a polars DataFrame, which shares the memory of the Arrow table where it
-        can."""
+        """Return the records as a polars DataFrame, which shares the memory of the Arrow table where
+        possible."""
         polars = import_package("polars", "to_polars", "polars")
         frame: pl.DataFrame = polars.from_arrow(self.to_arrow(columns, **selection))
         return frame
@@ -99,7 +100,7 @@ class PartitionTables(Tables):
     ) -> Iterator[tuple[TopicPartition, Record]]:
         """Yield (topic partition, record) of the selected records, partition by partition in offset order;
         otherwise like ``PartitionView.records``."""
-        request_of(**selection)  # a wrong keyword is an error of this call, not of the first record
+        request_of(**selection)  # raise for a wrong keyword now, not at the first record
         return self._located_records(decode_key, decode_value, selection)
 
     def _located_records(

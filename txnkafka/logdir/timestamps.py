@@ -1,8 +1,8 @@
-"""Finds offsets by time, with the answers of ListOffsets.
+"""Finds offsets by time, with the results of ListOffsets.
 
-The answer is the first record, in offset order, whose timestamp is not below the target. Timestamps need not
-grow with offsets, so earlier records may follow it. End markers count as well: they have offsets and
-timestamps.
+The result is the first record, in offset order, with a timestamp at or after the target. Timestamps need not
+grow with offsets, so records with earlier timestamps may follow. End markers also count: they have offsets
+and timestamps.
 Source: org.apache.kafka.storage.internals.log.LogSegment.findOffsetByTimestamp.
 """
 
@@ -25,7 +25,7 @@ __all__ = ["OffsetAndTimestamp", "offset_for_timestamp"]
 
 
 class OffsetAndTimestamp(NamedTuple):
-    """A record found by its time; ``timestamp`` in milliseconds, ``leader_epoch`` None where the batch has
+    """A record found by its time; ``timestamp`` in milliseconds, ``leader_epoch`` is None if the batch has
     none."""
 
     offset: int
@@ -41,11 +41,11 @@ def offset_for_timestamp(
     *,
     on_corrupt: OnCorrupt | None = None,
 ) -> OffsetAndTimestamp | None:
-    """Return the first record at or after ``timestamp`` in [log_start_offset, end_offset); None when there is
-    none.
+    """Return the first record at or after ``timestamp`` in [log_start_offset, end_offset); None if none
+    exists.
 
-    Damage that might contain it raises CorruptRecordError, or is passed over when ``on_corrupt`` takes the
-    error.
+    If damage might contain it, raises CorruptRecordError, or passes the error to ``on_corrupt`` and skips the
+    damage.
     """
     limits = log_start_offset, end_offset
     for headers in header_pass(segments, 0, TransactionScan()):
@@ -65,11 +65,11 @@ def offset_for_timestamp(
 
 def _candidates(headers: SegmentHeaders, timestamp: int, log_start_offset: int) -> Iterator[int]:
     """Yield the numbers of the batches that might contain a record at or after ``timestamp``, and the number
-    behind the last one where the segment cannot be read on from there."""
+    after the last batch if the rest of the segment is unreadable."""
     index, misplaced = headers.index, set(headers.misplaced)
     for i, max_timestamp in enumerate(index.max_timestamp):
         if i in misplaced:
-            # its CRC covers the largest timestamp, not the base offset
+            # the CRC covers the largest timestamp, but not the base offset
             if max_timestamp >= timestamp or not headers.segment.is_intact(index, i):
                 yield i
         elif max_timestamp >= timestamp and index.last_offset[i] >= log_start_offset:
@@ -82,7 +82,7 @@ def _found(
     headers: SegmentHeaders, i: int, timestamp: int, limits: tuple[int, int]
 ) -> OffsetAndTimestamp | None:
     """Return the first record of a candidate at or after ``timestamp``. Raises CorruptRecordError for damage
-    that concerns who reads from the first of ``limits`` to the second."""
+    that concerns readers of the offsets from the first to the second of ``limits``."""
     damaged = damage_at_end(headers) if i == len(headers.index) else None
     if i in headers.misplaced:
         damaged = misplaced_batch(headers, i)

@@ -1,8 +1,8 @@
-"""Finds the transactions that are open at the end of a log, and the last stable offset that follows.
+"""Finds the transactions open at the end of a log, and the resulting last stable offset.
 
-The newest producer snapshot has the transactions that were open at its offset; the headers behind it show the
-changes since. Without a snapshot the headers suffice. Only the snapshot has an open transaction whose records
-were deleted (DeleteRecords, retention): it keeps the last stable offset at the log start.
+The newest producer snapshot has the transactions open at its offset; later headers show the changes since.
+Without a snapshot, the headers suffice. Only a snapshot has an open transaction whose records were deleted
+(DeleteRecords, retention): it keeps the last stable offset at the log start.
 Source: ProducerStateManager.firstUnstableOffset, UnifiedLog.
 """
 
@@ -23,9 +23,8 @@ NEVER = (1 << 63) - 1
 
 
 class Undecided(NamedTuple):
-    """The open transactions, oldest first, and the first offset that is not stable (the largest offset when
-    none is open). ``seen`` returns the point from which a later scan of the log continues; None for an empty
-    log."""
+    """The open transactions, oldest first, and the first unstable offset (the largest offset if none is
+    open). ``seen`` returns the point where a later scan of the log continues; None for an empty log."""
 
     open_transactions: list[TransactionRange]
     first_unstable_offset: int
@@ -33,8 +32,8 @@ class Undecided(NamedTuple):
 
 
 class SeenHeaders(NamedTuple):
-    """The point at the end of a pass, and where the pass began: the offset of the snapshot, the producers
-    with open transactions in it, and their last markers behind it."""
+    """The point at the end of a pass, and its start: the offset of the snapshot, its producers with open
+    transactions, and their last markers after it."""
 
     point: HeaderPoint
     snapshot_offset: int | None
@@ -48,8 +47,8 @@ def find_undecided(
     log_start_offset: int,
     seen: SeenHeaders | None = None,
 ) -> Undecided:
-    """Find the open transactions at the end of ``segments``. Headers that an earlier pass has ``seen`` are
-    not scanned again, unless there is a newer snapshot, with few headers behind it."""
+    """Find the open transactions at the end of ``segments``. Headers ``seen`` by an earlier pass are not
+    scanned again, unless a newer snapshot exists: then few headers follow it."""
     snapshot_offset, entries = snapshot if snapshot is not None else (0, ())
     known = {entry.producer_id: entry for entry in entries if entry.has_open_transaction}
     start = max(
@@ -64,12 +63,11 @@ def find_undecided(
     else:
         first, begin = segment_containing(segments, start), None
         if snapshot is None and segments:
-            # a running broker remembers open transactions that it has deleted; headers only show the rest of
-            # them
+            # a running broker keeps open transactions after deleting their records; headers show the rest
             scan = TransactionScan(segments[first].base_offset)
     mark = PassMark(begin=begin)
     for _ in header_pass(segments, first, scan, begin, mark):
-        scan.ended.clear()  # a log may have millions of them
+        scan.ended.clear()  # a log may have millions
     markers = {key: offset for key, offset in (markers | scan.markers).items() if key in known}
     found = _open_transactions(scan, known, markers, snapshot_offset, log_start_offset)
 
@@ -96,7 +94,7 @@ def _open_transactions(
         if markers.get(producer_id, -1) < snapshot_offset
     }
     found = [
-        # its first records may be deleted: only the snapshot has its true first offset
+        # if its first records are deleted, only the snapshot has its true first offset
         txn._replace(first_offset=still_open.pop(txn.producer_id, max(txn.first_offset, log_start_offset)))
         for txn in scan.open_transactions()
         if txn.first_offset >= snapshot_offset or txn.producer_id in known
@@ -124,12 +122,12 @@ def _only_in_snapshot(entry: ProducerStateEntry, first_offset: int) -> Transacti
 
 
 def _first_unstable(segments: list[SegmentReader], offset: int, log_start_offset: int) -> int:
-    """Return the first unstable offset: at the log start it is the base of the batch that contains it, as in
-    Kafka."""
+    """Return the first unstable offset; at the log start, the base offset of the batch that contains it, as
+    in Kafka."""
     if offset > log_start_offset or not segments:
         return offset
     segment = segments[segment_containing(segments, offset)]
-    # mostly the batch is at the segment's beginning: the rest need not be scanned
+    # usually the batch is at the segment's beginning: do not scan the rest
     windows = (index for _, _, index in segment.windows())
     for index in segment.indexes() if segment.remembered else windows:
         i = index.find(offset)

@@ -1,10 +1,9 @@
-"""Judges whether an open transaction is in order or hangs, by comparing the partition with the coordinator.
+"""Judges whether an open transaction is healthy or hangs, by comparing the partition with the coordinator.
 
-A transaction hangs when no end marker will ever be written without intervention: the coordinator has no
-transactional id for that producer, or its transaction does not contain the partition, or it has another
-epoch. This is the join of ``kafka-transactions.sh find-hanging`` (KIP-664), computed from files. All
-functions are pure: facts in, a verdict with its reason out. Where data is missing the verdict is "unknown",
-never "hanging".
+A transaction hangs if no end marker will ever be written without intervention: the coordinator has no
+transactional id for the producer, its transaction does not contain the partition, or it has another epoch.
+This is the join of ``kafka-transactions.sh find-hanging`` (KIP-664), computed from files. All functions are
+pure: facts in, a verdict with its reason out. If data is missing, the verdict is "unknown", never "hanging".
 """
 
 from __future__ import annotations
@@ -47,24 +46,24 @@ class Verdict(enum.StrEnum):
 
     @property
     def is_hanging(self) -> bool:
-        """Whether no end marker will be written without intervention."""
+        """True if no end marker will be written without intervention."""
         return self.startswith("HANGING_")
 
     @property
     def needs_marker(self) -> bool:
-        """Return True when an operator must see to the end marker: the coordinator will not write it."""
+        """True if an operator must get the end marker written: the coordinator will not write it."""
         return self.is_hanging or self is Verdict.COMPLETED_WITHOUT_MARKER
 
     @property
     def is_stuck(self) -> bool:
-        """Whether an operator should look at it."""
+        """True if the transaction needs an operator's attention."""
         return self.is_hanging or self in (
             Verdict.OPEN_OVERDUE, Verdict.MARKER_PENDING, Verdict.COMPLETED_WITHOUT_MARKER
         )  # fmt: skip
 
     @property
     def is_unknown(self) -> bool:
-        """Whether missing files would decide if an operator should look at it."""
+        """True if missing files would decide whether the transaction needs attention."""
         return self.startswith("UNKNOWN_")
 
 
@@ -76,13 +75,13 @@ class Judgement(NamedTuple):
 
 
 class Circumstances(NamedTuple):
-    """The facts that a verdict depends on besides the two views.
+    """The facts for a verdict in addition to the two views.
 
     ``settled``: the broker was stopped cleanly, so all files are from the same moment. Otherwise a
-    transaction counts as hanging only when its last record is older than ``max_transaction_timeout_ms``, as
-    in Kafka's tool: files that were copied one after the other contradict each other for a while.
-    ``cut_short``: the end of the log is missing or damaged here; an end marker may have been in it.
-    ``now_origin`` says in words where ``now_ms`` comes from.
+    transaction counts as hanging only if its last record is older than ``max_transaction_timeout_ms``, as in
+    Kafka's tool: files copied one after the other contradict each other for a while. ``cut_short``: the end
+    of the log is missing or damaged here, and may have contained an end marker. ``now_origin`` is the origin
+    of ``now_ms`` in words.
     """
 
     now_ms: int
@@ -99,9 +98,9 @@ def judge(
     circumstances: Circumstances,
     has_marker_since: Callable[[int], bool] = lambda time_ms: False,
 ) -> Judgement:
-    """Judge a transaction that has no end marker in the partition. ``topic_partition`` is None when its name
-    is unknown. ``has_marker_since``: whether the partition has an earlier marker of the producer that was
-    written at a time or later."""
+    """Judge a transaction that has no end marker in the partition. ``topic_partition`` is None if its name is
+    unknown. ``has_marker_since`` returns True if the partition has an earlier marker of the producer, written
+    at the given time or later."""
     owner = coordinator.owner(transaction.producer_id)
     if owner is None:
         found = _without_owner(transaction.producer_id, coordinator)
@@ -140,7 +139,7 @@ def _is_completed(
     coordinator: CoordinatorView,
     has_marker_since: Callable[[int], bool],
 ) -> bool:
-    """Return True where the open transaction may be the coordinator's last completed transaction."""
+    """Return True if the open transaction may be the coordinator's last completed transaction."""
     if owner.state not in COMPLETE:
         return False
     ended = ended_by(None, coordinator.last_prepared(owner.transactional_id), owner)

@@ -1,4 +1,4 @@
-"""The marker of a clean shutdown: removed before the first change, written when everything is on the disk.
+"""The marker of a clean shutdown: removed before the first change, written once everything is on the disk.
 
 Source: ``CleanShutdownFileHandler``.
 """
@@ -34,8 +34,8 @@ NO_EPOCH: Final = -1
 
 
 class CleanMarker(NamedTuple):
-    """The content of a marker. ``is_settled``: all files are of one moment, the clean stop of a broker; those
-    of a directory that was repaired after a kill, or copied from a running broker, are not."""
+    """The content of a marker. ``is_settled``: all files are from one moment, a broker's clean stop; False
+    for a directory repaired after a kill, or copied from a running broker."""
 
     broker_epoch: int = NO_EPOCH
     is_settled: bool = True
@@ -62,8 +62,8 @@ def _take(files: DataFiles, directory: str) -> CleanMarker | None:
 
 @contextmanager
 def taken_clean_marker(files: DataFiles, directory: str) -> Iterator[CleanMarker | None]:
-    """Remove the marker, durably; the value is its content, None when there is no marker. It is written again
-    when the block raises, which may change the registry and no log. Raises OSError."""
+    """Remove the marker, durably, and yield its content, None without a marker. If the block raises, write
+    the marker again: the block may change the registry, but no log. Raises OSError."""
     marker = _take(files, directory)
     try:
         yield marker
@@ -74,8 +74,8 @@ def taken_clean_marker(files: DataFiles, directory: str) -> Iterator[CleanMarker
 
 
 def noted_repair(marker: CleanMarker | None, hands_over: bool | None) -> bool | None:
-    """Return what the next marker says of a repair; ``marker`` is the one that was there before.
-    ``hands_over``: the repair is a part of a hand-over; None when there is no repair."""
+    """Return the repair field for the next marker; ``marker`` is the previous one. ``hands_over``: the repair
+    is part of a hand-over; None without a repair."""
     is_settled = marker is not None and marker.is_settled
     is_of_a_broker = hands_over is None or (hands_over and is_settled)
     return None if is_of_a_broker else is_settled
@@ -84,6 +84,7 @@ def noted_repair(marker: CleanMarker | None, hands_over: bool | None) -> bool | 
 def write_clean_marker(
     files: DataFiles, directory: str, broker_epoch: int, repaired: bool | None = None
 ) -> None:
-    """Write the marker, durably; a repair adds whether the directory was settled before. Raises OSError."""
+    """Write the marker, durably; a repair records whether the directory was settled before. Raises
+    OSError."""
     content = format_clean_shutdown(broker_epoch, repaired)
     write_durably(files, files.join(directory, CLEAN_SHUTDOWN_FILE), content)

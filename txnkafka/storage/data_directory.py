@@ -1,8 +1,8 @@
 """Opens and owns a data directory: its lock, identity, checkpoints, and the logs of all partitions.
 
-All files that Kafka keeps in a log directory are maintained, so that Kafka can continue with the directory,
-and the other way round. The marker of a clean shutdown is removed, durably, before the first change, and
-written again when all derived files are on the disk.
+It maintains all files that Kafka keeps in a log directory, so that Kafka can continue with the directory, and
+vice versa. The marker of a clean shutdown is removed, durably, before the first change, and written again
+when all derived files are on the disk.
 
 Source: ``LogManager``, ``OffsetCheckpointFile``, ``CleanShutdownFileHandler``, ``MetaProperties``.
 """
@@ -53,21 +53,21 @@ if TYPE_CHECKING:
 __all__ = ["DataDirectory"]
 
 LOG = logging.getLogger("txnkafka.storage")
-_METADATA_TOPIC = "__cluster_metadata"  # not one of the logs; it has another owner
+_METADATA_TOPIC = "__cluster_metadata"  # not a log of this class: it has another owner
 
 
 class DataDirectory:
-    """An open data directory. ``logs`` are its partitions, ``retired`` those that wait for their deletion;
-    ``refused`` has the error for each partition that cannot be opened: it is damaged below its recovery
-    point, unreadable, or a link. ``repairs`` lists the repairs made by opening. ``was_clean`` says whether
-    the last owner stopped cleanly, ``is_left_clean`` whether this one did. Only one thread at a time may use
-    it, except for ``run`` of the returned work, for which a host releases its lock.
+    """An open data directory. ``logs`` are its partitions, ``retired`` the logs waiting for deletion;
+    ``refused`` has the error of each partition that cannot be opened: damaged below its recovery point,
+    unreadable, or a link. ``repairs`` lists the repairs made by opening. ``was_clean``: the last owner
+    stopped cleanly; ``is_left_clean``: this one did. Only one thread at a time may use it, except for ``run``
+    of the returned work, for which a host releases its lock.
 
-    ``config`` gives the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
+    ``config`` returns the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
     others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
-    is opened. With ``holds_recovery_points`` those of an owner that did not stop cleanly stay on the disk
-    until ``checkpoints.release``. Raises LogDirError when another owner has locked the directory, it
-    belongs to another cluster or node, or is not a data directory; OSError.
+    is opened. With ``holds_recovery_points``, the recovery points of an owner that did not stop cleanly stay
+    on the disk until ``checkpoints.release``. Raises LogDirError if another owner has locked the directory,
+    or if it belongs to another cluster or node, or is not a data directory; OSError.
     """
 
     def __init__(
@@ -93,8 +93,8 @@ class DataDirectory:
         self.refused: dict[TopicPartition, KafkaError] = {}
         self.repairs: list[str] = []
         self.is_left_clean = False
-        self.repairs_of_directory: list[RepairStep] = []  # repairs of files outside of partitions
-        self.in_creation: dict[TopicPartition, str] = {}  # the topic ids of a creation under way
+        self.repairs_of_directory: list[RepairStep] = []  # repairs of files outside partitions
+        self.in_creation: dict[TopicPartition, str] = {}  # topic ids of an unfinished creation
         self._deletions: set[str] = set()
         self.broker_epoch = NO_EPOCH
         self._config, self._repair, self._only = config, repair, only
@@ -103,7 +103,7 @@ class DataDirectory:
         self._owner = take_directory(files, path)
         try:
             self.identity = self._identify(cluster_id, node_id)
-            with taken_clean_marker(files, path) as marker:  # before the registry is changed
+            with taken_clean_marker(files, path) as marker:  # must precede changes of the registry
                 if on_locked is not None:
                     on_locked(self.identity)
             self._open_all(marker, now_ms)
@@ -113,8 +113,8 @@ class DataDirectory:
 
     @classmethod
     def open(cls, path: str, config: LogConfig | None = None) -> Self:
-        """Open the directory at ``path`` on a local disk, or create it, at the time of the system's clock;
-        ``config`` is for the logs of all topics. Raises the errors of the constructor."""
+        """Open or create the directory at ``path`` on a local disk, using the system's clock; ``config``
+        applies to the logs of all topics. Raises the errors of the constructor."""
         settings = config or LogConfig()
         return cls(LocalDataFiles(), path, lambda topic: settings, now_ms=SystemClock().now_ms())
 
@@ -134,7 +134,7 @@ class DataDirectory:
         self._repaired = noted_repair(marker, None if self._repair is None else self._repair.hands_over)
         copies = {each.parsed.topic_partition for each in found if each.is_copy}
         self._untouched: set[TopicPartition] = set()
-        self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the owner before
+        self.recovered_from: dict[TopicPartition, int] = {}  # recovery points of the previous owner
         for partition, fault in self._partitions(found):
             if self._only is not None and partition not in self._only:
                 self._untouched.add(partition)
@@ -160,7 +160,7 @@ class DataDirectory:
 
     def _partitions(self, there: Iterable[NamedPartition]) -> Iterator[tuple[TopicPartition, str]]:
         """Yield the partitions in the directory, each with the fault that prevents opening it, or an empty
-        text; remaining files of deleted partitions are removed."""
+        text; remove remaining files of deleted partitions."""
         for name, found, fault in there:
             path = self._file(name)
             if found.state == "delete" and self._only is None:
@@ -199,20 +199,20 @@ class DataDirectory:
         return self.logs[partition]
 
     def creation(self, topic_ids: Mapping[TopicPartition, str], *, now_ms: int) -> Creation:
-        """Return the work that creates partitions with the topic ids of their topics. When it is finished,
-        all of them exist durably; if it failed, no part of any of them remains.
+        """Return the work that creates partitions with their topics' ids. After it, all the partitions exist
+        durably; after a failure, no part of them remains.
 
-        An existing partition that is empty and has no topic id, or is not open, is what an interrupted
-        creation has left: it gets the topic id. Raises LogDirError for any other partition that exists or is
-        being created, InvalidTopicError, ValueError for an invalid topic id or partition number,
-        FlushUnderWayError while other work is not finished.
+        An existing partition that is empty without a topic id, or not open, is left over from an interrupted
+        creation: it gets the topic id. Raises LogDirError for any other partition that exists or is being
+        created, InvalidTopicError, ValueError for an invalid topic id or partition number, FlushUnderWayError
+        while other work is unfinished.
         """
         self.check_idle()
         wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
         for partition in topic_ids:
             if (log := self.logs.pop(partition, None)) is not None:
                 log.release()
-            self.checkpoints.forget(partition)  # entries of a former partition with this name, after a crash
+            self.checkpoints.forget(partition)  # entries of a former partition of this name, after a crash
         stale = any(map(self.checkpoints.mentions, topic_ids))
         first = self.checkpoints.work(self.logs) if stale else None
         self.in_creation = dict(topic_ids)
@@ -233,7 +233,7 @@ class DataDirectory:
 
     def _created(self, logs: Mapping[TopicPartition, PartitionLog]) -> None:
         for partition, log in logs.items():
-            log.update_config(self._config(partition.topic))  # it may have changed meanwhile
+            log.update_config(self._config(partition.topic))  # the settings may have changed
             self.logs[partition], self.topic_ids[partition] = log, self.in_creation[partition]
         self.in_creation = {}
 
@@ -249,19 +249,19 @@ class DataDirectory:
 
     def deletion(self, partition: TopicPartition) -> Deletion:
         """Remove a partition, and return the work that deletes its files. After this call the partition does
-        not exist, whether the work succeeds or not. Raises OSError when its directory cannot be renamed; then
-        the partition exists unchanged. Raises UnknownTopicOrPartitionError."""
+        not exist, even if the work fails. Raises OSError if its directory cannot be renamed: then the
+        partition is unchanged. Raises UnknownTopicOrPartitionError."""
         target = self._rename(partition, "delete")
         self._deletions.add(target)
         return Deletion(self.files, self.path, target, self._deletions.discard)
 
     def retire(self, partition: TopicPartition) -> None:
-        """Take a partition out of ``logs``: its topic is gone, its files are with the next ``deletion``."""
+        """Remove a partition from ``logs``: its topic is gone, the next ``deletion`` handles its files."""
         if partition in self.logs:
             self.retired[partition] = self.logs.pop(partition)
 
     def setting_aside(self, partition: TopicPartition) -> DirectorySync:
-        """Like ``deletion``, but the files stay, under the name that Kafka gives to strays."""
+        """Like ``deletion``, but keeps the files, under the name that Kafka gives to strays."""
         self._rename(partition, "stray")
         return DirectorySync(self.files, self.path)
 
@@ -288,15 +288,15 @@ class DataDirectory:
         return UnknownTopicOrPartitionError(f"{self.path} has no partition {partition}")
 
     def check_idle(self) -> None:
-        """Raise FlushUnderWayError while a creation or a write of checkpoints is not finished, which an
-        immediate change would contradict."""
+        """Raise FlushUnderWayError during a creation or a write of checkpoints, which an immediate change
+        would contradict."""
         self._owner.check()
         if self.in_creation or self.checkpoints.is_under_way:
             raise FlushUnderWayError(f"work in {self.path} is under way: finish it first")
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
         """Truncate a log at ``offset``, durably; see ``truncation.truncate_to``. The recovery point is
-        lowered first: after a crash, data missing below it would be taken for damage."""
+        lowered first: after a crash, missing data below it would count as damage."""
         self.check_idle()
         log = self._log(partition)
         truncation.check_cut(log, offset)
@@ -310,22 +310,22 @@ class DataDirectory:
         if log.log_start_offset != before:
             try:
                 perform(self.checkpoints.log_start_work(self.logs))
-            except OSError as error:  # recovery would take appends below the old log start for deleted
+            except OSError as error:  # recovery would treat appends below the old log start as deleted
                 log.fence(error)
                 log.check_usable()
         return was_cut
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
-        """Move the start of a log to ``offset`` (-1: the high watermark), durably; returns the new start."""
+        """Move the start of a log to ``offset`` (-1: the high watermark), durably; return the new start."""
         start, work = self.records_deletion(partition, offset)
         if work is not None:
             perform(work)
         return start
 
     def records_deletion(self, partition: TopicPartition, offset: int) -> tuple[int, CheckpointWork | None]:
-        """Move the start of a log to ``offset`` (-1: the high watermark); returns the new start, and the work
-        that makes it durable, or None when it is already. Raises OffsetOutOfRangeError, FlushUnderWayError
-        and KafkaStorageError."""
+        """Move the start of a log to ``offset`` (-1: the high watermark); return the new start, and the work
+        that makes it durable, or None if it is already durable. Raises OffsetOutOfRangeError,
+        FlushUnderWayError and KafkaStorageError."""
         self.check_idle()
         log = self._log(partition)
         before = log.log_start_offset
@@ -341,7 +341,7 @@ class DataDirectory:
 
     @property
     def is_closed(self) -> bool:
-        """Whether the lock was given back: every method that changes something raises KafkaStorageError."""
+        """True after the lock was released: changing methods raise KafkaStorageError."""
         return self._owner.is_over
 
     def __enter__(self) -> Self:
@@ -354,8 +354,8 @@ class DataDirectory:
         """Stop cleanly: flush all logs, and write the marker of a clean shutdown. If a log has failed or was
         refused, no marker is written, so that the next owner runs recovery. A second call does nothing.
 
-        Raises FlushUnderWayError, and changes nothing, while work is not finished. Other errors of closing a
-        log are raised after all other logs are closed and recorded.
+        Raises FlushUnderWayError, and changes nothing, while work is unfinished. An error of closing one log
+        is raised after all other logs are closed and recorded.
         """
         if self.is_closed:
             return
@@ -381,19 +381,19 @@ class DataDirectory:
             raise failed
 
     def abandon(self) -> None:
-        """Close all files and give the lock back; nothing is made durable, and nothing noted: for the next
-        owner this one has died."""
+        """Close all files and release the lock, without making data durable or writing checkpoints: to the
+        next owner, this one has crashed."""
         self._give_back()
 
     def _give_back(self) -> None:
         for log in (*self.logs.values(), *self.retired.values()):
             log.release()
-            log.local.close_files()  # nobody ends a flush that is under way
+            log.local.close_files()  # no caller will finish a running flush
         self._owner.give_back()
 
     def check_owner(self) -> None:
         """Raise KafkaStorageError once the directory is closed, LogDirError in any process but its owner: a
-        forked child owns nothing."""
+        forked child does not own it."""
         self._owner.check()
 
     def _file(self, name: str) -> str:

@@ -36,8 +36,8 @@ __all__ = [
 def identify(
     files: DataFiles, path: str, cluster_id: str | None, node_id: int | None
 ) -> MetaProperties | None:
-    """Read the identity of the directory at ``path``; None when it has none. Raises LogDirError when the file
-    is damaged, or names another cluster or node; OSError."""
+    """Read the identity of the directory at ``path``; None without one. Raises LogDirError if the file is
+    damaged, or names another cluster or node; OSError."""
     path = files.join(path, META_PROPERTIES)
     if not files.exists(path):
         return None
@@ -62,8 +62,8 @@ def identify(
 def identify_or_make(
     files: DataFiles, path: str, cluster_id: str | None, node_id: int | None
 ) -> MetaProperties:
-    """Read the identity of a directory whose owner may append to it, or create it, durably. Raises like
-    ``identify``, and LogDirError when the file names no cluster: Kafka does not start with that."""
+    """Read the identity of a directory for its writing owner, or create it, durably. Raises like
+    ``identify``, and LogDirError if the file names no cluster: Kafka does not start with it."""
     found = identify(files, path, cluster_id, node_id)
     if found is None:
         return _make_identity(files, path, cluster_id, node_id)
@@ -85,8 +85,8 @@ def _make_identity(
 def topic_id_at_opening(
     files: DataFiles, directory: str, *, had_batches: bool
 ) -> tuple[str | None, bool]:
-    """Return the topic id of a partition, and whether its damaged file was removed: a crash has interrupted
-    the creation of the partition, which never ``had_batches``. Raises CorruptFileError and OSError."""
+    """Return the topic id of a partition, and True if its damaged file was removed, which a crash left during
+    the creation of a partition that never ``had_batches``. Raises CorruptFileError and OSError."""
     try:
         return _topic_id_of(files, directory), False
     except CorruptFileError:
@@ -102,8 +102,8 @@ def write_topic_id(files: DataFiles, directory: str, topic_id: str) -> None:
 
 
 def _topic_id_of(files: DataFiles, directory: str) -> str | None:
-    """Read the topic id of a partition directory; None if a broker before 2.8 has created it, which wrote no
-    ids. Raises CorruptFileError and OSError."""
+    """Read the topic id of a partition directory; None if a broker before 2.8, which wrote no ids, created
+    it. Raises CorruptFileError and OSError."""
     path = files.join(directory, PARTITION_METADATA)
     if not files.exists(path):
         return None
@@ -115,25 +115,25 @@ def _topic_id_of(files: DataFiles, directory: str) -> str | None:
 
 
 def _remove_torn_topic_id(files: DataFiles, directory: str) -> bool:
-    """Remove a damaged file with the topic id if its log was never written to, as after a crash while the
-    partition was created; returns whether it was. Ask before recovery, which may truncate a damaged log to
-    nothing. Raises OSError."""
+    """Remove a damaged topic id file if its log was never written to, as after a crash during the partition's
+    creation; return True if it was removed. Call before recovery, which may truncate a damaged log to zero
+    bytes. Raises OSError."""
     if was_written(files, directory):
         return False
     files.remove(files.join(directory, PARTITION_METADATA))
-    files.sync_directory(directory)  # else the file may return, and is refused once there are batches
+    files.sync_directory(directory)  # else the file may reappear, and be refused once the log has batches
     return True
 
 
 def was_written(files: DataFiles, directory: str) -> bool:
-    """Whether a segment has bytes, or its base offset shows that others came before it."""
+    """Return True if a segment has bytes, or a base offset that shows that earlier segments existed."""
     named = ((parse_segment_file(entry.name), entry.size) for entry in files.list(directory))
     return any(file.kind == "log" and (size or file.base_offset) for file, size in named if file)
 
 
 def random_uuid() -> str:
     """Return a new id for a topic, a cluster or a directory: 22 characters. It does not begin with ``-``,
-    which Kafka's tools would take for an option (``Uuid.randomUuid``)."""
+    which Kafka's tools would parse as an option (``Uuid.randomUuid``)."""
     while (found := topic_id_from_bytes(bytes.fromhex(unique_name()))).startswith("-"):
         pass
     return found

@@ -1,10 +1,9 @@
 """The offset checkpoints of a data directory: recovery point, high watermark, log start and clean offset of
 each log.
 
-The entries of a partition that is not open (refused, or not part of a repair) are written back as they were
-read: without its log start, above all, deleted records would become visible again. So is a log start in
-front of the first segment: a log with tiered storage begins there for Apache Kafka, and for others it has no
-effect.
+The entries of a partition that is not open (refused, or not part of a repair) are written back unchanged:
+without its log start, for example, deleted records would become visible again. A log start before the first
+segment is also kept: with tiered storage, Apache Kafka's log begins there; otherwise it has no effect.
 
 Source: ``OffsetCheckpointFile``, ``LogManager.checkpointLogRecoveryOffsets``,
 ``LogManager.checkpointLogStartOffsets``, ``ReplicaManager.checkpointHighWatermarks``.
@@ -40,10 +39,9 @@ __all__ = ["CheckpointWork", "OffsetCheckpoints"]
 
 
 class OffsetCheckpoints:
-    """The checkpoints in ``path``, as read when the directory was opened and as written since. Only entries
-    of the partitions that are ``there`` are kept: a file may name any number of others. ``on_damage`` is
-    called for each unreadable file. Methods raise OSError, and those that write the errors of
-    ``owner.check``."""
+    """The checkpoints in ``path``, as read when the directory was opened and as written since. Keeps only
+    entries of the partitions in ``there``: a file may name any number of others. ``on_damage`` is called for
+    each unreadable file. Methods raise OSError; writing methods also raise the errors of ``owner.check``."""
 
     def __init__(
         self,
@@ -59,7 +57,7 @@ class OffsetCheckpoints:
         self._owner = owner
         self._unwritten: set[str] = set()
         self._under_way = False
-        # the partitions named by each file; None when these are not known
+        # the partitions named by each file; None if unknown
         self._on_disk: dict[str, set[TopicPartition] | None] = {}
         points = self._read(RECOVERY_POINT_CHECKPOINT, on_damage)
         self._knows_points = points is not None
@@ -67,27 +65,27 @@ class OffsetCheckpoints:
         self._starts = self._read(LOG_START_OFFSET_CHECKPOINT, on_damage) or {}
         self._marks = self._read(HIGH_WATERMARK_CHECKPOINT, on_damage) or {}
         self.cleaner_offsets = self._read(CLEANER_OFFSET_CHECKPOINT, on_damage) or {}
-        self._starts_below: dict[TopicPartition, int] = {}  # of open logs, not above their first segments
-        self._noted_marks: Mapping[TopicPartition, int] | None = None  # which are not raised
+        self._starts_below: dict[TopicPartition, int] = {}  # of open logs, at or below their first segments
+        self._noted_marks: Mapping[TopicPartition, int] | None = None  # high watermarks that stay unchanged
         self._keeps_damaged_points = False
         self._held: Mapping[TopicPartition, int] = {}
 
     def hold(self, points: Mapping[TopicPartition, int]) -> None:
-        """Write no recovery points greater than these, which were read, until ``release``: the next owner
-        is to look again at what is behind them, because what this owner makes of it is not durable yet."""
+        """Until ``release``, write no recovery points above these, which were read: the next owner must check
+        the later batches again, because this owner's repairs are not durable yet."""
         self._held = dict(points) if self._knows_points else {}
 
     def release(self) -> None:
-        """Write the recovery points of the logs from now on."""
+        """Write the logs' own recovery points from now on."""
         self._held = {}
 
     def lacks(self, name: str) -> bool:
-        """Whether a checkpoint file was damaged when it was read, or its last write failed."""
+        """Return True if a checkpoint file was damaged when read, or if its last write failed."""
         return name in self._unwritten
 
     def noted(self, partition: TopicPartition) -> tuple[int | None, int, int]:
-        """Return recovery point, start and high watermark of a log that were read, each 0 when its file does
-        not name the log; the recovery point is None when its file was damaged."""
+        """Return the recovery point, start and high watermark read for a log, each 0 if its file does not
+        name the log; the recovery point is None if its file was damaged."""
         point = self._points.get(partition, 0) if self._knows_points else None
         return point, self._starts.get(partition, 0), self._marks.get(partition, 0)
 
@@ -99,9 +97,9 @@ class OffsetCheckpoints:
         *,
         repairs: bool,
     ) -> None:
-        """Keep the entries that were read only for ``closed`` partitions and ``copies`` for another disk:
-        those of the others come from their open ``logs``. Who ``repairs`` does not know what is replicated,
-        and raises no high watermark."""
+        """Keep the entries read only for ``closed`` partitions and ``copies`` for another disk: the other
+        entries come from the open ``logs``. With ``repairs``, the replication is unknown, so no high
+        watermark is raised."""
         kept = {each for each in closed | copies if fits_checkpoint(each.topic) and each not in logs}
         self._points = {partition: self._points.get(partition, 0) for partition in kept}
         self._starts_below = {
@@ -112,25 +110,26 @@ class OffsetCheckpoints:
         self._starts = {partition: self._starts[partition] for partition in kept & self._starts.keys()}
         self._noted_marks = self._marks if repairs else None
         self._marks = {partition: self._marks[partition] for partition in kept & self._marks.keys()}
-        # only the damaged file shows that damage in the closed partitions may be below the recovery point
+        # the damaged file is the only sign that damage in closed partitions may be below the recovery point
         self._keeps_damaged_points = not self._knows_points and not kept.isdisjoint(closed)
 
     def forget(self, partition: TopicPartition) -> None:
-        """Remove all entries of a deleted partition, so that the next one with its name gets none."""
+        """Remove all entries of a deleted partition, so that a new partition of its name gets none."""
         for read in (self._points, self._starts, self._starts_below, self._marks, self.cleaner_offsets):
             read.pop(partition, None)
 
     def mentions(self, partition: TopicPartition) -> bool:
-        """Whether a file may name the partition. A new partition must not get offsets from such an entry."""
+        """Return True if a file may name the partition. A new partition must not get offsets from that
+        entry."""
         return any(names is None or partition in names for names in self._on_disk.values())
 
     @property
     def is_under_way(self) -> bool:
-        """Whether a ``work`` is not finished."""
+        """True while a ``work`` is unfinished."""
         return self._under_way
 
     def lower_cleaner_offset(self, partition: TopicPartition, offset: int) -> None:
-        """Lower the clean offset of a log that is truncated at ``offset``: later appends there are dirty."""
+        """Lower the clean offset of a log truncated at ``offset``: later appends above it are dirty."""
         if offset < self.cleaner_offsets.get(partition, 0):
             self.cleaner_offsets[partition] = offset
         elif not self.lacks(CLEANER_OFFSET_CHECKPOINT):
@@ -140,7 +139,7 @@ class OffsetCheckpoints:
     def work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
         """Return the work that writes the current recovery point, high watermark and start of each log. No
         other checkpoint may be written until it is finished. Raises FlushUnderWayError while other work is
-        not finished."""
+        unfinished."""
         contents = {}
         if not self._keeps_damaged_points:
             points = {partition: log.flushing.recovery_point_to_write for partition, log in logs.items()}
@@ -159,8 +158,8 @@ class OffsetCheckpoints:
         return self._work({LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)})
 
     def deletion_work(self, logs: Mapping[TopicPartition, PartitionLog]) -> CheckpointWork:
-        """The same after records were deleted. The high watermarks are written before: they tell recovery
-        that the logs did go on up to there, when a power cut takes an end that was not flushed."""
+        """Like ``log_start_work``, after a deletion of records. The high watermarks are written first: if a
+        power cut loses an unflushed end, they prove to recovery that the logs had reached that offset."""
         marks = {HIGH_WATERMARK_CHECKPOINT: self._high_watermarks(logs)}
         return self._work(marks | {LOG_START_OFFSET_CHECKPOINT: self._log_starts(logs)})
 
@@ -182,10 +181,10 @@ class OffsetCheckpoints:
         starts = {}
         for partition, log in logs.items():
             start, base = log.log_start_offset, log.segments[0].base_offset
-            # of a log that has failed, files of segments that it does not have any more may be left
+            # a failed log may have files of segments that it already removed
             if start > base or (log.fenced and start):
                 starts[partition] = start
-                if partition in self._starts_below:  # it holds for tiered storage, too
+                if partition in self._starts_below:  # also valid for tiered storage
                     self._starts_below[partition] = start
             elif self._starts_below.get(partition, start + 1) <= base:
                 starts[partition] = self._starts_below[partition]

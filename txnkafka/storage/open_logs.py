@@ -1,4 +1,4 @@
-"""The logs of a data directory by partition, with an error that helps for a wrong key."""
+"""The logs of a data directory by partition, with a helpful error for a wrong key."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ _LISTED = 3
 
 
 class OpenLogs(dict[TopicPartition, "PartitionLog"]):
-    """Open logs by partition. A missing key raises KeyError, with the form of a key and the open logs."""
+    """Open logs by partition. A missing key raises KeyError, which shows the form of a key and the open
+    logs."""
 
     def __missing__(self, key: object) -> NoReturn:
         names = [str(each) for each in sorted(self)[:_LISTED]]

@@ -1,5 +1,5 @@
-"""Takes a data directory for its owner: nobody else changes it until the owner gives it back, and the owner
-changes nothing after that, because the directory may be another owner's by then.
+"""Locks a data directory for its owner: no other process changes it until the owner releases it, and the
+owner changes nothing afterwards, because the directory may then have another owner.
 
 Source: ``LogManager.lockLogDirs``.
 """
@@ -29,17 +29,17 @@ class Ownership:
     def __init__(self, path: str, lock: Lock) -> None:
         self._path = path
         self._lock = lock
-        self._process = this_process()  # a forked child may read, but not change anything
+        self._process = this_process()  # a forked child may only read
         self.is_over = False
 
     def check(self) -> None:
         """Raise LogDirError in a forked child, KafkaStorageError after ``give_back``."""
         self._process.check(self._path)
         if self.is_over:
-            raise KafkaStorageError(f"{self._path} is closed, and may have another owner: open it again")
+            raise KafkaStorageError(f"{self._path} is closed; reopen it (another process may own it now)")
 
     def give_back(self) -> None:
-        """Let others own the directory; a second call does nothing."""
+        """Release the directory; a second call does nothing."""
         self.is_over = True
         self._lock.close()
 
@@ -50,8 +50,8 @@ class Ownership:
 
 
 def take_directory(files: DataFiles, path: str) -> Ownership:
-    """Lock a data directory, which is created with its parents if it is not there. Raises LogDirError when it
-    has an owner or is the directory of something else; OSError."""
+    """Lock a data directory, creating it and its parents if missing. Raises LogDirError if it has an owner or
+    is another kind of directory; OSError."""
     check_data_directory(files, path)
     try:
         make_directories(files, path)
@@ -67,10 +67,10 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
 
 
 def check_data_directory(files: FileSystem, path: str) -> None:
-    """Raise LogDirError for a file, and for a directory that is not empty and not a broker's; nothing
-    is written. A directory whose creation a crash of the broker interrupted counts as empty. Without
-    ``meta.properties`` the directories named like partitions must be partitions, see ``foreign_names``.
-    Raises OSError."""
+    """Raise LogDirError for a file, and for a directory that is neither empty nor a broker's, without writing
+    anything. A directory whose creation was interrupted by a crash counts as empty. Without
+    ``meta.properties``, directories named like partitions must be partitions, see ``foreign_names``. Raises
+    OSError."""
     if not files.is_directory(path):
         if files.exists(path):
             raise LogDirError(f"{path} is a file, not a directory")
@@ -81,7 +81,7 @@ def check_data_directory(files: FileSystem, path: str) -> None:
     if foreign := foreign_names(files, path, entries):
         more = f" and {len(foreign) - MOST_NAMED:,} more" if len(foreign) > MOST_NAMED else ""
         raise LogDirError(
-            f"{path} has no {META_PROPERTIES}, and contains what is not Kafka's: it is not a data directory, "
+            f"{path} has no {META_PROPERTIES}, and contains foreign files: it is not a data directory, "
             f"and nothing was written; found: {', '.join(foreign[:MOST_NAMED])}{more}. Name a new or empty "
-            "directory, or move away what does not belong to the logs"
+            "directory, or move these files away"
         )

@@ -31,8 +31,8 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class NewPartition(NamedTuple):
-    """A partition to create in ``directory``; ``is_there`` says that an interrupted creation, or one that
-    failed, has left the directory."""
+    """A partition to create in ``directory``; ``is_there``: the directory is left over from an interrupted or
+    failed creation."""
 
     topic_partition: TopicPartition
     directory: str
@@ -42,16 +42,16 @@ class NewPartition(NamedTuple):
 
 
 def is_unfinished(files: DataFiles, path: str, name: str) -> bool:
-    """Whether ``name`` in the data directory is a directory that has never had a batch: the creation of its
-    partition was interrupted, or failed. Raises OSError."""
+    """Return True if ``name`` in the data directory is a directory that never had a batch: the creation of
+    its partition was interrupted or failed. Raises OSError."""
     there = [entry for entry in files.list(path) if entry.name == name]
     is_directory = all(entry.is_directory and not entry.is_link for entry in there)
     return is_directory and not was_written(files, files.join(path, name))
 
 
 def remove_leftover(files: DataFiles, path: str) -> None:
-    """Remove the files that a deletion has left; a directory that cannot be removed is logged, and stays.
-    Raises OSError that concerns all partitions."""
+    """Remove files left over from a deletion; if a directory cannot be removed, log that and keep it. Raises
+    an OSError that concerns all partitions."""
     try:
         remove_tree(files, path)
     except OSError as error:
@@ -61,7 +61,7 @@ def remove_leftover(files: DataFiles, path: str) -> None:
 
 
 class Creation:
-    """Work that runs ``first``, then creates partitions in the data directory ``path``, all or none of them.
+    """Work that runs ``first``, then creates partitions in the data directory ``path``, all or none.
     ``on_finished`` gets their logs, which share ``resources``, or no logs after a failure."""
 
     def __init__(
@@ -85,9 +85,8 @@ class Creation:
         self._logs: dict[TopicPartition, PartitionLog] = {}
 
     def run(self) -> None:
-        """Create the directories, the empty logs and the files with the topic ids, and sync all of them
-        together. Raises OSError and KafkaStorageError; then all created files have been removed, as far as
-        that is possible."""
+        """Create the directories, the empty logs and the topic id files, and sync them together. Raises
+        OSError and KafkaStorageError, after removing all created files as far as possible."""
         if self._first is not None:
             self._first.run()
         try:
@@ -96,7 +95,7 @@ class Creation:
             sync_new_directories(self._files, self._path, [new.directory for new in self._partitions])
         except BaseException:
             for partition in self._partitions:
-                with contextlib.suppress(OSError):  # the first error is raised
+                with contextlib.suppress(OSError):  # raise the first error
                     remove_tree(self._files, partition.directory)
             raise
 
@@ -112,7 +111,7 @@ class Creation:
         return log
 
     def finish(self, error: Exception | None) -> None:
-        """Report the new logs, or release all of them after an error."""
+        """Report the new logs, or release them all after an error."""
         if self._first is not None:
             self._first.finish(error)
         if error is not None:
@@ -131,12 +130,14 @@ class Deletion:
         self._on_finished = on_finished
 
     def run(self) -> None:
-        """Sync the new name, then remove the files. Raises OSError; the next owner removes what is left."""
+        """Sync the new name, then remove the files. Raises OSError; the next owner removes the remaining
+        files."""
         self._files.sync_directory(self._path)
         remove_tree(self._files, self._doomed)
 
     def finish(self, error: Exception | None) -> None:
-        """Report the end of the deletion; also after an error the partition does not exist for this owner."""
+        """Report the end of the deletion; even after an error, the partition does not exist for this
+        owner."""
         self._on_finished(self._doomed)
 
 
@@ -152,4 +153,4 @@ class DirectorySync:
         self._files.sync_directory(self._path)
 
     def finish(self, error: Exception | None) -> None:
-        """Nothing depends on it but what waits for it."""
+        """Do nothing: only callers that wait for the work depend on it."""

@@ -1,7 +1,7 @@
-"""Work for the host: operations that wait for the disk run outside of the lock that protects the logs.
+"""Work for the host: operations that wait for the disk run outside the lock that protects the logs.
 
 The owner of the logs requests a piece of work under its lock, calls ``run`` without the lock, and ``finish``
-under it again. The work contains all data that it needs: ``run`` reads no state that may change meanwhile.
+under the lock. The work contains all its data: ``run`` reads no state that may change at the same time.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ class Work(Protocol):
         ...
 
     def finish(self, error: Exception | None) -> None:
-        """Update the state for the result of ``run``, or for the ``error`` that it raised."""
+        """Update the state for the result of ``run``, or for its ``error``."""
         ...
 
 
 def perform(work: Work) -> None:
     """Run and finish a piece of work now, for a host without a lock. Raises the errors of ``run``."""
-    error: Exception | None = OSError("the work was interrupted")  # by a signal: its effect is not known
+    error: Exception | None = OSError("the work was interrupted")  # by a signal: its effect is unknown
     try:
         work.run()
         error = None
@@ -40,8 +40,8 @@ def perform(work: Work) -> None:
 
 
 def run_some(steps: Iterator[int], cost: int) -> bool:
-    """Run steps, which yield what they cost, until together they cost so much; returns whether they are over.
-    Long work is cut into pieces in this way. Raises the errors of the steps."""
+    """Run steps, which yield their costs, until the total reaches ``cost``; return True once the steps are
+    exhausted. This divides long work into pieces. Raises the errors of the steps."""
     spent = 0
     while spent < cost:
         step = next(steps, None)

@@ -1,7 +1,7 @@
-"""Enumerates the states that a power cut may leave on a disk, at every moment of a sequence of changes.
+"""Enumerates the disk states that a power cut may leave, at every moment of a sequence of changes.
 
-A state can be created again by its name: in ``17/25 torn 14 61, names first 2``, 17 of 25 changes were made,
-change 14 ends after 61 bytes, and of the unsynced changes of names only the first two are on the disk.
+A state can be recreated from its name: in ``17/25 torn 14 61, names first 2``, 17 of 25 changes were made,
+change 14 ends after 61 bytes, and only the first two unsynced changes of names are on the disk.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ def crash_states(
     begin: int = 0,
     news: Collection[int] = (),
 ) -> Iterator[CrashState]:
-    """Yield the states that a power cut may leave after any of the changes to ``files``, from change number
+    """Yield the states that a power cut may leave after each change to ``files``, from change number
     ``begin`` on; equal disks are yielded once.
 
-    At most ``limit`` states are taken, spread over all; another ``seed`` takes others. Most states end in the
-    middle of one write; up to two thirds of the limit are reserved for the others, in which whole writes and
-    names are missing. ``news`` are numbers of changes after which more is expected of a disk: from there on,
-    a disk equal to an earlier one is yielded again.
+    At most ``limit`` states are selected, spread over all; another ``seed`` selects others. Most states end
+    within one write; up to two thirds of the limit are reserved for states in which whole writes and names
+    are missing. ``news`` are numbers of changes after which a disk must satisfy more: from there on, a disk
+    equal to an earlier one is yielded again.
     """
     taken = _Taken(files, limit, seed, begin)
     at = -1
@@ -64,7 +64,7 @@ def crash_states(
 
 
 class _Taken:
-    """Selects the choices to take, which are passed in their order."""
+    """Selects some of the choices, which are passed in order."""
 
     def __init__(self, files: MemoryFiles, limit: int | None, seed: int, begin: int) -> None:
         self._wanted: list[Iterator[int]] = [iter(range(1 << 62)), iter(range(1 << 62))]
@@ -79,7 +79,7 @@ class _Taken:
         self._asked = [0, 0]
 
     def takes(self, writes: Choice) -> bool:
-        """Whether the next choice is taken."""
+        """Return True if the next choice is selected."""
         which = int(_is_torn(writes))
         is_next = self._asked[which] == self._following[which]
         self._asked[which] += 1
@@ -93,7 +93,7 @@ def _is_torn(writes: Choice) -> bool:
 
 
 def crash_state(files: MemoryFiles, name: str) -> CrashState:
-    """Return the state with this name, for the same changes. Raises ValueError when there is none."""
+    """Return the state with this name, for the same changes. Raises ValueError for an unknown name."""
     for changes, losses, writes, names in _choices(files):
         if _name(files, changes, writes, names) == name:
             disk, _ = losses.disk(writes, names)
@@ -123,8 +123,8 @@ def _words(choice: Choice) -> str:
 
 
 def _spread(total: int, limit: int, seed: int) -> Iterator[int]:
-    """Yield about ``limit`` of ``total`` numbers in order, one at a random place of each stretch; the same
-    ones for the same seed."""
+    """Yield about ``limit`` of ``total`` numbers in order, one at random from each of equal ranges;
+    deterministic for a seed."""
     last = -1
     for stretch in range(limit):
         number = int((stretch + (seed + stretch) * GOLDEN_RATIO % 1) * total / limit)

@@ -1,5 +1,5 @@
-"""The content of a disk, by inode, and the changes made to it. A file or a directory is an inode, a number,
-to which names refer."""
+"""The content of a disk, by inode, and the changes to it. A file or a directory is an inode (a number) that
+names refer to."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import NamedTuple
 
 __all__ = ["EMPTY_DISK", "NOWHERE", "ROOT", "Change", "Disk"]
 
-ROOT = 0  # the inode of the directory above all others
+ROOT = 0  # the inode of the root directory
 NOWHERE = (-1, "")  # no directory, no name
 
 
 class Disk(NamedTuple):
-    """A disk at one moment, all of it durable. Disks share their contents, which are never changed."""
+    """A disk at one moment, entirely durable. Disks share their contents, which are immutable."""
 
     contents: Mapping[int, bytes]
     names: Mapping[int, Mapping[str, int]]
@@ -30,7 +30,7 @@ class Change(NamedTuple):
     ``kind`` is the name of the call: of a file (``inode``) write, truncate, sync, failed_sync,
     set_modified_ms; of a name in ``directory`` create, make_directory, rename (from ``source``, a directory
     and a name), remove; of a directory (``inode``) sync_directory. ``position`` is the position of the first
-    written byte, or the size to which a file was truncated.
+    written byte, or the size after a truncation.
     """
 
     kind: str

@@ -1,4 +1,4 @@
-"""Files whose N-th call fails, by a plan; and a count of all calls, from which plans are derived."""
+"""Files whose N-th call fails, by a plan; and a count of all calls, for deriving plans."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class CallSite(NamedTuple):
 
 @dataclass(slots=True)
 class FaultPlan:
-    """Call number ``fails`` (from 1 on; 0: none) raises the OSError ``error``; with ``for_ever``, so do all
-    later ones.
+    """Call number ``fails`` (from 1 on; 0: none) raises the OSError ``error``; with ``for_ever``, all later
+    calls also fail.
 
     Only calls named ``call`` are numbered, or all calls. With ``short`` a failing write writes the first half
     of its bytes. ``calls`` counts all calls, ``counted`` is the number of the last call, ``failed`` lists the
@@ -52,7 +52,7 @@ class FaultPlan:
     counted: int = 0
 
     def check(self, call: str, path: str) -> None:
-        """Count a call. Raises OSError when the plan lets this call fail."""
+        """Count a call. Raises OSError if the plan makes this call fail."""
         name = posixpath.basename(path)
         site = CallSite(call, posixpath.splitext(name)[1] or name)
         self.calls[site] += 1
@@ -65,7 +65,7 @@ class FaultPlan:
 
 
 class FaultyFiles:
-    """Wraps other files; a call that the plan lets fail does not reach them."""
+    """Wraps other files; calls that the plan makes fail do not reach them."""
 
     def __init__(self, files: DataFiles, plan: FaultPlan) -> None:
         self.window_bytes = files.window_bytes
@@ -148,7 +148,7 @@ class FaultyFiles:
 
 
 class FaultyReadableFile:
-    """A file that FaultyFiles opened to read."""
+    """A file opened by FaultyFiles for reading."""
 
     def __init__(self, file: ReadableFile, plan: FaultPlan, path: str) -> None:
         self._file = file
@@ -174,7 +174,7 @@ class FaultyReadableFile:
 
 
 class FaultyFile(FaultyReadableFile):
-    """A file that FaultyFiles opened to write."""
+    """A file opened by FaultyFiles for writing."""
 
     def __init__(self, file: DataFile, plan: FaultPlan, path: str) -> None:
         super().__init__(file, plan, path)

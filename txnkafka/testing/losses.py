@@ -1,5 +1,5 @@
 """Enumerates possible losses of a disk at one moment: every choice among the unsynced writes, combined with
-every choice among the unsynced changes of names, as far as they make a difference."""
+every choice among the unsynced changes of names, if they make a difference."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from txnkafka.testing.unsynced import Names, Numbered, Unsynced
 
 __all__ = ["Choice", "Losses"]
 
-SECTOR_BYTES = 512  # the unit that a disk writes as a whole
-HEADER_BYTES = HEADER_SIZE + 17  # of a batch and the first record: torn at every byte
+SECTOR_BYTES = 512  # the unit that a disk writes atomically
+HEADER_BYTES = HEADER_SIZE + 17  # headers of a batch and its first record: torn at every byte
 
 Choice = tuple[str, int, int]
 """The kind of loss, the number of a change or inode, and the end of a torn write; -1 where not applicable."""
@@ -24,7 +24,7 @@ ALL_LOST: Choice = ("lost", -1, -1)
 
 
 class _Tree(NamedTuple):
-    """The names after one choice, the files that they refer to, and a hash of both."""
+    """The names after one choice, their files, and a hash of both."""
 
     names: Names
     files: list[int]
@@ -64,7 +64,7 @@ class Losses:
         return {inode: writes for inode, writes in found.items() if writes}
 
     def _choices_of_files(self) -> Iterator[Choice]:
-        """Yield choices in which all writes to some files are missing, or have become zeros."""
+        """Yield choices in which all writes to some files are missing or zeros."""
         yield ALL_KEPT
         if self._uncertain:
             yield ALL_LOST
@@ -73,8 +73,8 @@ class Losses:
             yield from product(("only file", "without file", "zeros in file"), self._uncertain, (-1,))
 
     def _choices_of_writes(self) -> Iterator[Choice]:
-        """Yield choices in which one write is missing, ends early, or is replaced by zeros, as a whole or
-        from a position on."""
+        """Yield choices in which one write is missing, ends early, or is replaced by zeros, entirely or from
+        a position on."""
         for writes in self._uncertain.values():
             for number, change in writes:
                 yield "without", number, -1
@@ -123,8 +123,8 @@ class Losses:
     # Names
 
     def _choices_of_names(self) -> Iterator[Choice]:
-        """Yield choices in which no change of names is missing, or all are, or all after one, or only one, or
-        those of one directory."""
+        """Yield choices of missing name changes: none, all, all after one, only one, or one directory's
+        changes."""
         renamed = self._unsynced.renamed
         yield ALL_KEPT
         if renamed:

@@ -51,7 +51,7 @@ class MemoryFile:
         self._open(to_write=True).sync(self)
 
     def fail_sync(self) -> None:
-        """Record a sync for which the system has reported a failure."""
+        """Record a sync whose failure the system has reported."""
         self._open(to_write=True).sync(self, failed=True)
 
     def close(self) -> None:

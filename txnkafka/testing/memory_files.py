@@ -1,4 +1,4 @@
-"""Files in memory with a journal of all changes, so that it is known which of them are synced.
+"""Files in memory with a journal of all changes, which shows the unsynced ones.
 
 ``base`` is the durable content at the beginning, ``journal`` lists the changes since. ``crash_states.py``
 derives the possible disks after a power cut from both.
@@ -17,7 +17,7 @@ from txnkafka.testing.memory_file import MemoryFile, MemoryLock
 
 __all__ = ["MemoryFiles"]
 
-_PATHS = 4096  # are remembered, with what follows from their text alone
+_PATHS = 4096  # number of cached paths, with the results that depend only on their text
 
 
 @lru_cache(maxsize=_PATHS)
@@ -35,7 +35,7 @@ _joined = lru_cache(maxsize=_PATHS)(posixpath.join)
 
 class MemoryFiles:
     """A file system in memory that begins with the content of ``base``; ``clock``, if given, sets the
-    modification times. Another process, or the same after a crash, is another MemoryFiles."""
+    modification times. Another process, or the same process after a crash, is another MemoryFiles."""
 
     window_bytes = 1 << 20
     maps_files = False
@@ -51,12 +51,12 @@ class MemoryFiles:
         self._locked: set[int] = set()
 
     def disk(self) -> Disk:
-        """The current content."""
+        """Return the current content."""
         contents = {inode: bytes(content) for inode, content in self._contents.items()}
         names = {inode: dict(names) for inode, names in self._names.items()}
         return Disk(contents, names, dict(self._modified_ms), self._next_inode)
 
-    # What a reader calls
+    # Methods for readers
 
     def load(self, path: str, names: Iterable[str]) -> None:
         """Do nothing: all files are in memory."""
@@ -83,7 +83,7 @@ class MemoryFiles:
         content = self._contents[self.open(path).inode]
         if len(content) > limit:
             raise OSError(
-                errno.EFBIG, f"{len(content)} bytes, more than the {limit} such a file may have", path
+                errno.EFBIG, f"{len(content)} bytes, more than the limit of {limit}", path
             )
         return bytes(content)
 
@@ -97,7 +97,7 @@ class MemoryFiles:
         parent, _, name = (path.rstrip("/") or path).rpartition("/")
         return parent or ("/" if path.startswith("/") else "."), name
 
-    # What a writer calls
+    # Methods for writers
 
     def create(self, path: str) -> MemoryFile:
         return MemoryFile(self, self._add("create", path), path)
@@ -137,7 +137,8 @@ class MemoryFiles:
         self._note("sync_directory", path, inode)
 
     def sync_file_system(self, path: str) -> bool:
-        """Return False: each file and directory is synced separately, so that a crash may come in between."""
+        """Return False: each file and directory is synced separately, so that a crash may happen in
+        between."""
         return False
 
     def lock(self, path: str) -> MemoryLock | None:
@@ -160,7 +161,7 @@ class MemoryFiles:
     def volume(self, path: str) -> Volume:
         return Volume(path)
 
-    # What an open file calls
+    # Methods for open files
 
     def content(self, inode: int) -> bytes | bytearray:
         """Return the current content of a file."""

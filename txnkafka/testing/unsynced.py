@@ -1,10 +1,10 @@
-"""Tracks which changes of a disk are durable after some calls, and which a power cut may still undo.
+"""Tracks the changes of a disk that are durable after some calls, and those that a power cut may still undo.
 
 The rules are the weakest that POSIX allows. The content and the size of a file are durable after a sync of
 that file; creating, removing or renaming a name after a sync of its directory. Neither sync implies the
-other. A rename is atomic, the old name or the new one, unless it moves a file to another directory and only
-the old directory is synced: then the file may be lost. A failed sync may lose its writes for ever: the system
-marks them as written, and a later sync has nothing to do.
+other. A rename is atomic (old or new name), unless it moves a file to another directory and only the old
+directory is synced: then the file may be lost. A failed sync may lose its writes for ever: the system marks
+them as written, and a later sync does not write them.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ class Unsynced:
         self.writes: dict[int, list[Numbered]] = {}
         self.renamed: list[Numbered] = []
         self._kept: dict[int, bytes] = dict(base.contents)
-        self._written: set[int] = set()  # files of which that is not the newest content
+        self._written: set[int] = set()  # files with newer content than the durable one
         self._doubtful: set[int] = set()
-        self._certain: set[int] = set()  # synced writes that follow one in doubt
-        self.believed: set[int] = set()  # files of which a sync succeeded although writes were in doubt
+        self._certain: set[int] = set()  # synced writes after a doubtful one
+        self.believed: set[int] = set()  # files with a successful sync after doubtful writes
         self._number = 0
 
     def make(self, change: Change) -> None:
@@ -95,7 +95,7 @@ class Unsynced:
         waiting: list[Numbered] = []
         left: set[tuple[int, str]] = set()
         for number, rename in reversed(self.renamed):
-            # a file that was moved here durably has left its old name, however it got that name
+            # a file durably moved here has lost its old name, however it got that name
             if rename.directory == change.inode or (rename.directory, rename.name) in left:
                 durable.append((number, rename))
                 left.add(rename.source)
@@ -131,7 +131,7 @@ class Unsynced:
         return [numbered for numbered in self.writes[inode] if numbered[0] not in self._certain]
 
     def content(self, inode: int, instead: Mapping[int, bytes | None]) -> bytes:
-        """Return the content of a file if some of its writes have other bytes, or are missing (None)."""
+        """Return the content of a file in which some writes have other bytes or are missing (None)."""
         return after(self.contents[inode], self.writes[inode], instead)
 
     _ACTS: Mapping[str, Callable[[Unsynced, Change], None]] = {

@@ -65,7 +65,7 @@ def test_what_cannot_be_decoded_is_an_error_with_its_place(
     answer = run("cat", tmp_path / "data", *avro_options)
     assert (answer.status, len(answer.lines)) == (1, 1)
     assert answer.stderr.startswith(
-        "txnkafka: error: t-0, offset 1: the value cannot be decoded: it is not of the Avro schema"
+        "txnkafka: error: t-0, offset 1: the value cannot be decoded: it does not match the Avro schema"
     )
 
 
@@ -105,7 +105,7 @@ def test_a_registry_is_enough(run: Run, tmp_path: Path) -> None:
         ("--key-message x", "--key-message needs --decode-key protobuf"),
         ("--decode registry", "--decode registry needs --schema-registry URL"),
         ("--decode json --schema-registry http://x", "--schema-registry needs --decode registry"),
-        ("--schema-registry file:///x", "--schema-registry: file:///x is no address such as http://host"),
+        ("--schema-registry file:///x", "--schema-registry: file:///x is not an address such as http://host"),
         ("--decode avro --schema /none", "the schema /none cannot be read: No such file or directory"),
     ],
 )

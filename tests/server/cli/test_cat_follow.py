@@ -178,7 +178,7 @@ def test_a_topic_that_is_created_again(followed: Callable[..., list[str]], tmp_p
         return written
 
     create("LO2dyRT9TU2kZpbmI5Tv5Q")(tmp_path)
-    lines = followed(create("AO2dyRT9TU2kZpbmI5Tv5Q"), nothing, said="t-0 was created again")
+    lines = followed(create("AO2dyRT9TU2kZpbmI5Tv5Q"), nothing, said="t-0 was recreated")
     assert lines == records(0, 1, 0, 1)
 
 
@@ -202,7 +202,7 @@ def damaged(base_offset: int) -> bytes:
 def test_damage_ends_a_partition_and_no_other(followed: Callable[..., list[str]], tmp_path: Path) -> None:
     (tmp_path / ".kafka_cleanshutdown").write_bytes(b'{"version":0,"brokerEpoch":1}')
     steps = appends(damaged(2), batch(4)), appends(batch(0), name="t-1"), nothing
-    lines = followed(*steps, said="--on-corrupt skip reads on behind it")
+    lines = followed(*steps, said="--on-corrupt skip reads on after it")
     assert lines == [*records(0, 1), *records(0, 1, name="t-1")]
 
 

@@ -32,7 +32,7 @@ def test_a_page_is_printed_as_it_is(run: Run) -> None:
 def test_a_page_that_is_not_there(run: Run) -> None:
     answer = run("docs", "lsso")
     assert answer.status == 2
-    assert "there is no page lsso; the pages are " in answer.stderr
+    assert "no page lsso; the pages are " in answer.stderr
 
 
 def test_pages_of_an_installation(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

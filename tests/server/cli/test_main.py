@@ -59,7 +59,7 @@ def test_without_a_path_the_current_directory_is_read(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     why = "it contains neither partition directories (topic-0) nor segments (*.log)"
-    error = f"txnkafka: error: {tmp_path} is no Kafka log directory: {why}\n"
+    error = f"txnkafka: error: {tmp_path} is not a Kafka log directory: {why}\n"
     assert run("ls") == (2, "", error)
     write_log(tmp_path, "a-0", {0: [batch(0)]})
     assert [line.split()[0] for line in run("ls").lines] == ["topic", "a"]
@@ -68,7 +68,7 @@ def test_without_a_path_the_current_directory_is_read(
 def test_a_log_directory_one_level_below_is_named(run: Run, tmp_path: Path) -> None:
     write_log(tmp_path / "logs", "a-0", {0: [batch(0)]})
     (tmp_path / "config").mkdir()
-    error = f"txnkafka: error: {tmp_path} is no Kafka log directory: 'logs' below it looks like one\n"
+    error = f"txnkafka: error: {tmp_path} is not a Kafka log directory: 'logs' below it looks like one\n"
     assert run("lso", tmp_path) == (2, "", error)
     write_log(tmp_path / "more", "a-1", {0: [batch(0)]})
     assert "'logs', 'more' below it look like some" in run("lso", tmp_path).stderr
@@ -80,7 +80,7 @@ def test_a_log_directory_one_level_below_is_named(run: Run, tmp_path: Path) -> N
 def test_a_broker_is_not_asked(run: Run, address: str) -> None:
     answer = run("cat", address)
     assert (answer.status, answer.stdout) == (2, "")
-    assert f"{address} is the address of a broker: files are read here" in answer.stderr
+    assert f"{address} is the address of a broker, but this reads files: use kcat" in answer.stderr
     assert "use kcat or kafka-console-consumer.sh" in answer.stderr
 
 
@@ -101,7 +101,7 @@ def test_a_directory_that_is_no_log_directory(run: Run, tmp_path: Path) -> None:
     answer = run("cat", tmp_path)
     assert answer.status == 2
     assert answer.stderr == (
-        f"txnkafka: error: {tmp_path} is no Kafka log directory: "
+        f"txnkafka: error: {tmp_path} is not a Kafka log directory: "
         "it contains neither partition directories (topic-0) nor segments (*.log)\n"
     )
 
@@ -112,7 +112,7 @@ def test_a_bug_report_is_requested(run: Run, log_dir: Path, monkeypatch: pytest.
     assert answer.status == 2
     assert answer.stderr == (
         "txnkafka: error: this is a bug in txnkafka (ZeroDivisionError: integer division or modulo by zero); "
-        "run the command again with TXNKAFKA_TRACEBACK=1 and report what it prints\n"
+        "run the command again with TXNKAFKA_TRACEBACK=1 and report its output\n"
     )
     monkeypatch.setenv("TXNKAFKA_TRACEBACK", "1")
     with pytest.raises(ZeroDivisionError):

@@ -84,8 +84,8 @@ def test_a_directory_of_something_else(run: Run, tmp_path: Path) -> None:
     before = sorted(tmp_path.rglob("*"))
     result = run("serve", "--data", tmp_path)
     assert result == (
-        2, "", f"txnkafka: error: {tmp_path} has no meta.properties, and contains what is not Kafka's: it is "
+        2, "", f"txnkafka: error: {tmp_path} has no meta.properties, and contains foreign files: it is "
         "not a data directory, and nothing was written; found: .git, app-1/notes.txt, setup.py and 1 more. "
-        "Name a new or empty directory, or move away what does not belong to the logs\n",
+        "Name a new or empty directory, or move these files away\n",
     )  # fmt: skip
     assert sorted(tmp_path.rglob("*")) == before

@@ -66,13 +66,13 @@ def test_json(registry: Registry) -> None:
         (b"", "it does not begin with a zero byte and the id of a schema"),
         (b"\1\0\0\0\1x", "it does not begin with a zero byte"),
         (framed(404, b""), "has no schema 404"),
-        (framed(1, b"\xff"), "it is not of the Avro schema"),
+        (framed(1, b"\xff"), "it does not match the Avro schema"),
         (framed(3, b""), "schema 3: the Avro schema is invalid"),
-        (framed(4, b""), "schema 4: its type THRIFT is not known"),
+        (framed(4, b""), "schema 4: its type THRIFT is unknown"),
         (framed(9, b""), "the indexes of its message cannot be read"),
         (framed(9, b"\xff" * 9), "the indexes of its message cannot be read"),
-        (framed(9, b"\x01"), "-1 indexes of a message are not possible"),
-        (framed(9, b"\x02\x63"), "-50 is no index of a message"),
+        (framed(9, b"\x01"), "-1 message indexes are impossible"),
+        (framed(9, b"\x02\x63"), "-50 is not the index of a message"),
         (framed(9, b"\x02\x7e"), "schema 9: the Protobuf schema is invalid"),
     ],
 )
@@ -96,13 +96,13 @@ def test_no_other_address_is_asked(registry: Registry) -> None:
             RegistryDecoder(registry.url)(framed(1, b""))
         assert other.asked == []
     for address in ("file:///etc/passwd", "ftp://x/y", "registry:8081", "http://"):
-        with pytest.raises(ValueError, match="is no address such as http://host:8081"):
+        with pytest.raises(ValueError, match="is not an address such as http://host:8081"):
             RegistryDecoder(address)
 
 
 def test_a_registry_that_does_not_answer_is_an_error_and_no_value(registry: Registry) -> None:
     registry.documents["/schemas/ids/1"] = {"schema": 5}
-    with pytest.raises(KafkaError, match="answers with something else than a schema") as caught:
+    with pytest.raises(KafkaError, match="did not return a schema") as caught:
         RegistryDecoder(registry.url)(framed(1, b""))
     assert not isinstance(caught.value, DecodeError)
     with pytest.raises(KafkaError, match=r"http://127.0.0.1:1/schemas/ids/1 does not answer"):

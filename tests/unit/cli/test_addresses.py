@@ -39,7 +39,7 @@ def test_dump(run: Run, bucket: str, log_dir: Path) -> None:
     ("arguments", "message"),
     [
         (["bucket://nothing"], "bucket://nothing does not exist"),
-        (["nosuch://logs"], "nosuch://logs: there is no file system 'nosuch'"),
+        (["nosuch://logs"], "nosuch://logs: unknown file system 'nosuch'"),
         (["bucket://logs", "--io", "mmap"], "bucket://logs cannot be mapped into memory"),
     ],
 )

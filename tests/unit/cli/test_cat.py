@@ -17,7 +17,7 @@ from txnkafka.logdir.partition_files import list_partition
 PARTITION = ("--topic", "orders", "--partition", "0")
 HELD_BACK = (
     "txnkafka: note: orders-0: read up to the last stable offset 6, the log ends at 7: 1 open transaction; "
-    "'txnkafka lso' says more\n"
+    "'txnkafka lso' explains it\n"
 )
 
 
@@ -123,10 +123,10 @@ def test_one_offset_above_the_high_watermark(run: Run, log_dir: Path) -> None:
         ("--start-offset 1 --start-time 2026-01-31", "--start-offset and --start-time exclude each other"),
         ("--end-offset 1 --end-time now", "--end-offset and --end-time exclude each other"),
         ("--partition 0", "--partition needs --topic"),
-        ("--start-time soon", "'soon' is no time; a time is epoch milliseconds, ISO 8601"),
-        ("--start-time 1795425041", "1795425041: these look like seconds; a time is epoch milliseconds"),
-        ("--end-time 99999999999", "99999999999: these look like seconds"),
-        ("--end-time -1", "-1: these look like seconds"),
+        ("--start-time soon", "'soon' is not a time; a time is epoch milliseconds, ISO 8601"),
+        ("--start-time 1795425041", "1795425041: this looks like seconds; a time is epoch milliseconds"),
+        ("--end-time 99999999999", "99999999999: this looks like seconds"),
+        ("--end-time -1", "-1: this looks like seconds"),
         ("--isolation-level none", "'none' is not one of 'read_committed', 'read_uncommitted'"),
     ],
 )
@@ -182,7 +182,7 @@ def test_damage_ends_its_partition_only(run: Run, log_dir: Path) -> None:
     (line,) = answer.stderr.splitlines()
     assert "CRC" in line
     assert f"(orders-0, {log_dir / 'orders-0' / FIRST_SEGMENT}, position 0, offset 0)" in line
-    assert line.endswith("--on-corrupt skip reads on behind it")
+    assert line.endswith("--on-corrupt skip reads on after it")
 
 
 def test_damage_during_a_lookup_by_timestamp(run: Run, log_dir: Path) -> None:

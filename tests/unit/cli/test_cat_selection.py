@@ -94,9 +94,9 @@ def test_chosen_columns_are_those_of_all_columns(run: Run, log_dir: Path) -> Non
     [
         ("--columns val", "no column val: did you mean value?"),
         ("--columns key --format text", "--columns is for jsonl and csv"),
-        ("--format tsv", "'tsv' is neither jsonl, csv nor text, nor a template"),
-        ("--format %q", "%q is no field of a record; there are %t %p %o"),
-        (r"--format %o\q", r"\q is no escape"),
+        ("--format tsv", "'tsv' is not jsonl, csv, text or a template"),
+        ("--format %q", "%q is not a field of a record; the fields are %t %p %o"),
+        (r"--format %o\q", r"unknown escape \q"),
         ("--follow --end-offset 5", "--follow has no end"),
     ],
 )

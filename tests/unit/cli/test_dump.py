@@ -320,7 +320,7 @@ def test_unreadable_files_are_reported_and_the_others_dumped(run: Run, log_dir: 
         f"dump takes files, as in {log_dir}/orders-0/*.log"
     )
     assert unknown.startswith(
-        f"txnkafka: error: {log_dir}/notes.md is no file of Kafka's that this command knows"
+        f"txnkafka: error: {log_dir}/notes.md is not a file of Kafka's that dump recognizes"
     )
     assert unknown.endswith("quorum-state")
     assert unnamed == (

@@ -106,8 +106,8 @@ def test_a_wrapper_contains_offsets_below_its_own(run: Run, tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        (["--offset", "x"], "neither an offset nor a range of offsets, as in 40..60"),
-        (["--offset", "3..x"], "neither an offset"),
+        (["--offset", "x"], "not an offset or a range of offsets, as in 40..60"),
+        (["--offset", "3..x"], "not an offset"),
         (["--offset", "5..3"], "ends before it begins"),
         (["--offset", "9223372036854775808"], "no log has offsets above 9223372036854775807"),
         (["--offset", "5.." + "9" * 5000], "no log has offsets above 9223372036854775807"),

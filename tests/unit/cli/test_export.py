@@ -152,8 +152,8 @@ def test_an_export_that_was_stopped_as_it_began_is_begun_again(
     ("options", "message"),
     [
         ("--to jsonl --columns key", "jsonl always has the fields of cat"),
-        ("--to parquet --columns key,kye", "columns: there is no kye"),
-        ("--to parquet --partition-by topic,hour", "partition_by: there is no hour"),
+        ("--to parquet --columns key,kye", "columns: unknown name kye"),
+        ("--to parquet --partition-by topic,hour", "partition_by: unknown name hour"),
         ("--to parquet --partition-by date,date", "each may be there once"),
         ("--to iceberg --columns key", "name it too"),
         ("--to iceberg --table records", "table must be like kafka.records"),
@@ -231,7 +231,7 @@ def test_records_and_partitions_are_chosen_as_in_cat(run: Run, log_dir: Path, tm
 
 def test_an_unknown_column_has_a_hint(run: Run, log_dir: Path, tmp_path: Path) -> None:
     command = ("export", log_dir, "--to", "parquet", "--output", tmp_path / "out")
-    assert "columns: there is no val: did you mean value?" in run(*command, "--columns", "val").stderr
+    assert "columns: unknown name val: did you mean value?" in run(*command, "--columns", "val").stderr
     assert "--where: one of topic" in run(*command, "--where", "x = 1").stderr
 
 

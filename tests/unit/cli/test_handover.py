@@ -83,7 +83,7 @@ def test_the_line_of_a_group(run: Run, tmp_path: Path) -> None:
 
 def test_wide_lists_every_transactional_id(run: Run, directory: Path) -> None:
     text = run("handover", directory, "--to", "txnkafka", "--format", "wide").stdout
-    assert all(name in text for name in ("kept", "dropped", "open", "goes on with its producer id"))
+    assert all(name in text for name in ("kept", "dropped", "open", "continues with its producer id"))
     assert "txnkafka serve --data" in text
 
 

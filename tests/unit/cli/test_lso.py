@@ -74,7 +74,7 @@ def test_a_wrong_choice_says_what_there_is(log_dir: Path, run: Run) -> None:
         (["--partition", 0], "--partition needs --topic"),
         (["--topic", "x"], "topics here: orders"),
         (["--topic", "orders", "--partition", 5], "partitions here: 0, 1"),
-        (["--now", "soon"], "is no time; a time is epoch milliseconds, ISO 8601"),
+        (["--now", "soon"], "is not a time; a time is epoch milliseconds, ISO 8601"),
     ):
         result = run("lso", log_dir, *arguments)
         assert (result.status, result.stdout) == (2, "")

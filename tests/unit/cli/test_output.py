@@ -70,7 +70,7 @@ def test_a_printed_time_can_be_typed(timestamp: int) -> None:
     if timestamp >= 10**11:
         assert Timestamp().convert(str(timestamp), None, None) == timestamp
     else:
-        with pytest.raises(click.BadParameter, match="these look like seconds"):
+        with pytest.raises(click.BadParameter, match="this looks like seconds"):
             Timestamp().convert(str(timestamp), None, None)
 
 

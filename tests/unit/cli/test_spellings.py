@@ -111,6 +111,6 @@ def test_a_directory_that_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     gone.mkdir()
     monkeypatch.chdir(gone)
     gone.rmdir()
-    with pytest.raises(LogDirError, match="current directory does not exist any more"):
+    with pytest.raises(LogDirError, match="current directory no longer exists"):
         LogDir(".")
     os.chdir(tmp_path)

@@ -146,7 +146,7 @@ def test_storage_options_in_each_usual_form(bucket: str, more: dict[str, Any]) -
 @pytest.mark.parametrize(
     ("more", "cause"),
     [
-        ({"nonsense": "x"}, "'nonsense' is not valid.*options are those of obstore's store and of its HTTP"),
+        ({"nonsense": "x"}, "'nonsense' is not valid.*valid options: obstore's options for the store"),
         ({"timeout": "soon"}, "soon"),
         ({"region": 5}, "str"),
         ({"client_options": 5}, "client_options"),

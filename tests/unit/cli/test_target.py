@@ -89,7 +89,7 @@ def test_two_thousand_topics_are_not_listed(run: Run, root: Path) -> None:
 def test_what_is_no_partition(run: Run, root: Path, partition: str) -> None:
     answer = run("cat", root, f"--partition={partition}")
     assert (answer.status, answer.stdout) == (2, "")
-    assert "is neither a number nor a topic and a number, as in orders-3" in answer.stderr
+    assert "is not a partition number or a full name such as orders-3" in answer.stderr
 
 
 def test_verify_and_export_take_several(run: Run, root: Path, tmp_path: Path) -> None:

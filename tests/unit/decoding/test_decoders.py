@@ -28,10 +28,10 @@ def test_avro(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (b"", "it is not of the Avro schema: it ends too early"),
-        (avro(ORDER_AVRO, ORDER)[:-1], "it is not of the Avro schema"),
-        (avro(ORDER_AVRO, ORDER) + b"xy", "2 bytes follow behind the datum"),
-        (b"\x02\x7f", "it is not of the Avro schema"),
+        (b"", "it does not match the Avro schema: it ends too early"),
+        (avro(ORDER_AVRO, ORDER)[:-1], "it does not match the Avro schema"),
+        (avro(ORDER_AVRO, ORDER) + b"xy", "2 bytes follow the datum"),
+        (b"\x02\x7f", "it does not match the Avro schema"),
     ],
 )
 def test_what_is_not_of_the_avro_schema(content: bytes, reason: str) -> None:
@@ -113,7 +113,7 @@ def test_schemas_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(KafkaError, match="the Protobuf schema is invalid"):
         ProtobufDecoder([order_file().SerializeToString()], "shop.Refund")
     (tmp_path / "order.pb").write_bytes(b"\xff\xff")
-    with pytest.raises(KafkaError, match="is no descriptor set of protoc"):
+    with pytest.raises(KafkaError, match="is not a descriptor set of protoc"):
         ProtobufDecoder.from_file(str(tmp_path / "order.pb"), "shop.Order")
 
 
@@ -125,14 +125,14 @@ def test_protobuf(tmp_path: Path) -> None:
     decode = ProtobufDecoder.from_file(str(tmp_path / "order.pb"), "shop.Order")
     content = order_message("shop.Order", id=5, first_line={"at": {"seconds": 1}})
     assert decode(content) == {"id": "5", "first_line": {"at": "1970-01-01T00:00:01Z"}}
-    with pytest.raises(DecodeError, match=r"it is no shop\.Order"):
+    with pytest.raises(DecodeError, match=r"it is not a shop\.Order"):
         decode(b"\xff")
 
 
 def test_json() -> None:
     assert JsonDecoder()(b'{"a": [1, null]}') == {"a": [1, None]}
     for content in (b"", b"{", b"\xff", b"[" * 100_000):
-        with pytest.raises(DecodeError, match="it is no JSON"):
+        with pytest.raises(DecodeError, match="it is not JSON"):
             JsonDecoder()(content)
 
 

@@ -58,7 +58,7 @@ def test_addresses(address: str, path: str, parent: str, below: str) -> None:
     [
         (["file://other/logs"], "files of another machine"),
         (["hdfs:/logs"], "two slashes"),
-        (["nosuch://logs"], "there is no file system 'nosuch'"),
+        (["nosuch://logs"], "unknown file system 'nosuch'"),
         (["zip://logs::memory://a.zip"], "addresses within addresses"),
         (["memory://a", "/b"], "on several file systems"),
         (["memory://a", "local:///b"], "on several file systems"),

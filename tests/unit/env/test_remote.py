@@ -231,7 +231,7 @@ def test_an_error_in_the_middle_names_the_file(log_dir: LogDir, monkeypatch: pyt
 @pytest.mark.parametrize("change", [-1, 5])
 def test_an_answer_of_the_wrong_length_is_an_error(log_dir: LogDir, change: int) -> None:
     Bucket.answer = lambda path, start, content: content[:change] if change < 0 else content + bytes(change)
-    with pytest.raises(LogDirError, match=r"cannot read bucket.*\d+ bytes came for 0 to \d+"):
+    with pytest.raises(LogDirError, match=r"cannot read bucket.*\d+ bytes received for 0 to \d+"):
         offsets(log_dir)
 
 

@@ -45,7 +45,7 @@ def test_every_state() -> None:
         "aborted: txnkafka serve writes the markers that are missing in 1 partition when it starts"
     )
     for state in (S.EMPTY, S.COMPLETE_COMMIT, S.COMPLETE_ABORT):
-        assert fate(state=state) == "goes on with its producer id and epoch"
+        assert fate(state=state) == "continues with its producer id and epoch"
     for state in (S.DEAD, S.PREPARE_EPOCH_FENCE):
         assert fate(state=state).startswith("is being removed")
 

@@ -109,7 +109,7 @@ def test_several_log_directories_of_one_broker(tmp_path: Path) -> None:
     log_dir = LogDir([str(tmp_path / "disk0"), str(tmp_path / "disk1")])
     assert log_dir.topic_partitions == [("t", 0), ("t", 1)]
     write_log(tmp_path / "disk1", "t-0", LOG)
-    with pytest.raises(LogDirError, match=r"t-0 lies in two places, .*disk0.*disk1"):
+    with pytest.raises(LogDirError, match=r"t-0 is in two places, .*disk0.*disk1"):
         LogDir([str(tmp_path / "disk0"), str(tmp_path / "disk1")])
 
 
@@ -117,15 +117,15 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
     with pytest.raises(LogDirError, match="missing does not exist"):
         LogDir(str(tmp_path / "missing"))
     with pytest.raises(
-        LogDirError, match=r"is no Kafka log directory: it contains neither partition directories"
+        LogDirError, match=r"is not a Kafka log directory: it contains neither partition directories"
     ):
         LogDir(str(tmp_path))
     (tmp_path / "python-3").mkdir()
-    nothing = r"it has no meta\.properties, and what is named like a partition \(python-3\) has no file of"
-    with pytest.raises(LogDirError, match=f"is no Kafka log directory: {nothing} Kafka's"):
+    nothing = r"it has no meta\.properties, and what looks like a partition \(python-3\) has no file of"
+    with pytest.raises(LogDirError, match=f"is not a Kafka log directory: {nothing} Kafka's"):
         LogDir(str(tmp_path))
     (tmp_path / "notes.log").write_bytes(b"")
-    with pytest.raises(LogDirError, match=r"is no segment: its name must be a base offset with 20 digits"):
+    with pytest.raises(LogDirError, match=r"is not a segment: its name must be a base offset \(20 digits\)"):
         LogDir(str(tmp_path / "notes.log"))
     with pytest.raises(ValueError, match="io must be auto, mmap or pread, not 'fast'"):
         LogDir(str(tmp_path), io="fast")

@@ -1,4 +1,4 @@
-"""``verify`` checks a log directory: each finding says what is wrong and what to do about it."""
+"""``verify`` checks a log directory: each finding has the fault and its remedy."""
 
 from txnkafka.logdir.verify.report import VerifyReport, verify
 

@@ -1,7 +1,7 @@
 """Checks the files around the logs: names in directories, checkpoints, ids, owners of the directory.
 
-A broker reads all of these files when it starts, and some faults keep it from starting. Which files should
-exist depends on the directory: a broker's log directory, or just a copy of partitions.
+A broker reads all these files when it starts, and some faults keep it from starting. The required files
+depend on the directory: a broker's log directory, or a copy of some partitions.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ BROKER_FILES = {
 
 
 def check_directories(log_dir: LogDir, findings: Findings) -> None:
-    """Check the log directories themselves, but not the partitions in them."""
+    """Check the log directories themselves, without their partitions."""
     for finding in log_dir.findings:
         findings.take(finding)
     owners: dict[str, MetaProperties] = {}
@@ -116,7 +116,7 @@ def _owners(owners: dict[str, MetaProperties], findings: Findings) -> None:
 
 
 def check_topic_ids(sources: list[PartitionSource], findings: Findings) -> None:
-    """Check that all partitions of a topic have the same id. When no id has a majority, every partition is a
+    """Check that all partitions of a topic have the same id. If no id has a majority, every partition is a
     finding."""
     by_topic: defaultdict[str, list[PartitionSource]] = defaultdict(list)
     for source in sources:
@@ -152,13 +152,13 @@ def check_names(source: PartitionSource, files: PartitionFiles, findings: Findin
         findings.add("leftover-file", _join(source, name), "left over from an interrupted change")
     for name in files.orphans:
         findings.add("orphan-index", _join(source, name), "there is no segment for it")
-    # before 2.8, and with ZooKeeper, there were no topic ids on disk: then no partition has one
+    # before 2.8, and with ZooKeeper, topic ids were not on disk: then no partition has one
     if PARTITION_METADATA not in names and _expects_metadata(source):
         findings.add("missing-partition-metadata", _join(source, PARTITION_METADATA), "the file is missing")
 
 
 def _missing_indexes(files: PartitionFiles, findings: Findings, *, being_written: bool) -> None:
-    # a broker that runs may have those of the newest segment in its memory
+    # a running broker may have the newest segment's entries in memory
     segments = files.segments[:-1] if being_written else files.segments
     for kind, code in (("index", "missing-index"), ("timeindex", "missing-timeindex")):
         without = [segment for segment in segments if kind not in segment.files]
@@ -181,7 +181,7 @@ def _expects_metadata(source: PartitionSource) -> bool:
 
 
 def read_epochs(source: PartitionSource, findings: Findings) -> list[EpochEntry] | None:
-    """Return the leader epochs of the checkpoint; None when it is missing or damaged."""
+    """Return the leader epochs of the checkpoint; None if it is missing or damaged."""
     path = _join(source, LEADER_EPOCH_CHECKPOINT)
     try:
         if not source.file_system.exists(path):
@@ -193,7 +193,7 @@ def read_epochs(source: PartitionSource, findings: Findings) -> list[EpochEntry]
 
 
 def check_epochs_exist(source: PartitionSource, findings: Findings) -> None:
-    """Report a log whose batches have leader epochs but that has no checkpoint of them."""
+    """Report a log whose batches have leader epochs, but without a checkpoint of the epochs."""
     path = _join(source, LEADER_EPOCH_CHECKPOINT)
     if not source.file_system.exists(path):
         findings.add("missing-leader-epoch-checkpoint", path, "the file is missing")

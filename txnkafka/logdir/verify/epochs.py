@@ -1,8 +1,8 @@
 """Compares the leader epochs of batches with ``leader-epoch-checkpoint``.
 
-No checksum covers the leader epoch of a batch. Where the checkpoint knows the epoch of an offset, the batch
-must have that epoch; elsewhere epochs must not decrease. Batches of magic 0 and 1 have no epoch, and batches
-that no leader has stamped have -1.
+No checksum covers the leader epoch of a batch. If the checkpoint has the epoch of an offset, the batch must
+have that epoch; elsewhere epochs must not decrease. Batches of magic 0 and 1 have no epoch, and batches not
+stamped by a leader have -1.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ NO_EPOCH = -1
 
 
 class LeaderEpochCheck:
-    """Follows the leader epochs of one partition. ``checkpoint`` is None when there is none."""
+    """Follows the leader epochs of one partition. ``checkpoint`` is None if the file is missing."""
 
     def __init__(self, findings: Findings, checkpoint: list[EpochEntry] | None) -> None:
         self.seen = False
@@ -29,7 +29,7 @@ class LeaderEpochCheck:
         self._starts = [entry.start_offset for entry in checkpoint or ()]
         self._current = self._before = NO_EPOCH
         self._single: tuple[str, BatchHeader] | None = (
-            None  # the batch that began the current epoch, as long as it is the only one
+            None  # the only batch of the current epoch so far
         )
         self._wrong_before = False
 
@@ -47,8 +47,8 @@ class LeaderEpochCheck:
                 self._batch(path, index[i], epoch)
 
     def _is_expected(self, index: BatchIndex, epoch: int) -> bool:
-        """Whether all batches of the window have the current epoch, or the one epoch that the checkpoint has
-        for them."""
+        """Return True if all batches of the window have the current epoch, and the checkpoint has no other
+        epoch for them."""
         first, last = index.base_offset[0], index.last_offset[len(index) - 1]
         return epoch == self._current and {self._noted(first), self._noted(last)} <= {epoch, None}
 
@@ -60,7 +60,7 @@ class LeaderEpochCheck:
         noted = self._noted(header.base_offset)
         wrong = epoch < self._current if noted is None else epoch != noted
         if wrong and noted is None and self._single is not None and self._before <= epoch:
-            # only one batch had the higher epoch: that batch is the wrong one
+            # only one batch had the higher epoch: that batch is wrong
             self._report(*self._single, f"at most {epoch}")
             wrong = False
         elif wrong and not self._wrong_before:

@@ -1,7 +1,7 @@
 """The findings of a verification: the severity and remedy of every code, and the collection of findings.
 
-Invariant: memory is bounded. At most a hundred findings of one code in one file are listed and the rest are
-counted, so a large file of garbage costs no more than a small one.
+Invariant: memory is bounded. At most a hundred findings per code and file are listed, the rest are counted,
+so a large file of garbage costs no more than a small one.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ REMEDIES: Final[dict[tuple[str, str], str]] = {
 }
 
 
-# remedies of consequences: nothing correct is deleted
+# remedies of consequences, which never delete a correct file
 _FOLLOWS: Final = "nothing to do with this file: the log is not known there, see '{cause}'"
 CONSEQUENCES: Final[dict[str, str]] = {
     "bad-index": _FOLLOWS,
@@ -116,12 +116,12 @@ CONSEQUENCES: Final[dict[str, str]] = {
 }
 
 
-class Stopped(Exception):  # noqa: N818  the end that was asked for, not an error
-    """Raised with ``fail_fast`` at the first finding that is worse than a note."""
+class Stopped(Exception):  # noqa: N818  a requested end, not an error
+    """Raised with ``fail_fast`` at the first finding worse than a note."""
 
 
 class Findings:
-    """The findings so far. ``on_finding`` is called by ``settle`` with each finding, in its order."""
+    """The findings so far. ``settle`` calls ``on_finding`` with each finding, in order."""
 
     def __init__(
         self, *, fail_fast: bool = False, on_finding: Callable[[Finding], None] | None = None
@@ -130,7 +130,7 @@ class Findings:
         self._fail_fast = fail_fast
         self._on_finding = on_finding
         self._counts: Counter[tuple[str, str]] = Counter()
-        self._settled = 0  # the number of findings that are in their order
+        self._settled = 0  # the number of ordered findings
 
     def add(
         self,
@@ -142,8 +142,8 @@ class Findings:
         severity: str | None = None,
         cause: str = "",
     ) -> None:
-        """Add a finding; ``severity`` overrides the usual one of the code. A finding that follows from
-        another one has that finding's code as ``cause``, and possibly another remedy."""
+        """Add a finding; ``severity`` overrides the usual one of the code. A consequence of another finding
+        has that finding's code as ``cause``, and possibly another remedy."""
         usual, remedy = CODES[code]
         severity = severity or usual
         remedy = REMEDIES.get((code, severity), remedy)
@@ -152,7 +152,7 @@ class Findings:
         self.take(Finding(file, position, severity, code, message, remedy, cause))
 
     def take(self, finding: Finding) -> None:
-        """Add a finding that another part of the reader has made."""
+        """Add a finding of another part of the reader."""
         key = finding.code, finding.file
         self._counts[key] += 1
         if self._counts[key] <= LISTED_PER_FILE:
@@ -165,8 +165,8 @@ class Findings:
             raise Stopped
 
     def settle(self) -> None:
-        """Order the findings of one partition, which came since the last call: each code where it was found
-        first, and its consequences below it."""
+        """Order the findings since the last call, which belong to one partition: each code at the place of
+        its first finding, followed by its consequences."""
         ordered = _causes_first(self.found[self._settled :])
         self.found[self._settled :] = ordered
         self._settled = len(self.found)
@@ -175,7 +175,7 @@ class Findings:
                 self._on_finding(finding)
 
     def finish(self) -> None:
-        """Add a finding for each code and file of which some findings were counted but not listed."""
+        """Add a finding per code and file whose further findings were only counted."""
         for (code, file), count in self._counts.items():
             if count > LISTED_PER_FILE:
                 same = next(finding for finding in self.found if (finding.code, finding.file) == (code, file))

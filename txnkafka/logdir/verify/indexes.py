@@ -1,9 +1,9 @@
 """Compares ``.index`` and ``.timeindex`` with the batches of their segment, window by window.
 
-Entries must be true, but need not be complete: broker versions differ in the batches that they index. An
-entry of ``.index`` points at the beginning of a batch and names an offset that is not below the batch's last.
-An entry of ``.timeindex`` names the largest timestamp so far and an offset of the batch that has it. Neither
-file has more entries than the log has room for batches.
+Entries must be correct, but not complete: broker versions index different batches. An entry of ``.index`` has
+the position of a batch and an offset at or above the batch's last offset. An entry of ``.timeindex`` has the
+largest timestamp so far and an offset of the batch with that timestamp. Neither file has more entries than
+batches fit into the log.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ __all__ = ["OffsetIndexCheck", "TimeIndexCheck", "read_beside"]
 
 
 def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Findings) -> bytes | None:
-    """Read a file of the segment; None when it does not exist, or cannot be read, which is a finding."""
+    """Read a file of the segment; None if it does not exist, or if it cannot be read, which adds a
+    finding."""
     path = segment.files.get(kind)
     if path is None:
         return None
@@ -43,8 +44,8 @@ def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Finding
 def _compared(
     data: bytes, entry: struct.Struct, count: int, log_size: int, problems: list[IndexProblem]
 ) -> Iterator[tuple[int, int]]:
-    """Return the entries to compare with batches. An index with more entries than the log has room for
-    batches is a problem and none of its entries is compared: the file may be much larger than the log."""
+    """Return the entries to compare with batches. An index with more entries than batches fit into the log is
+    a problem, and none of its entries is compared: the file may be much larger than the log."""
     limit = log_size // (LOG_OVERHEAD + MIN_SIZE_0) + 1
     if count > limit:
         problems.append(IndexProblem(limit, f"{count} entries are more than {log_size} log bytes can have"))
@@ -63,7 +64,7 @@ class OffsetIndexCheck:
         self._problems: list[IndexProblem] = []
         compared = _compared(data, OFFSET_ENTRY, len(self._index), segment.size, self._problems)
         entries = enumerate(compared)
-        # in order already, unless the file is damaged
+        # already in order, unless the file is damaged
         self._entries = sorted([(position, relative, number) for number, (relative, position) in entries])
         self._base_offset = segment.base_offset
         self._next = 0
@@ -96,8 +97,8 @@ class OffsetIndexCheck:
 
 
 def _ends_append(index: BatchIndex, offset: int, last_offset: int) -> bool:
-    """Whether ``offset`` ends the append that the batch was part of: brokers before 4.0 name the last offset
-    of the whole append, which may have had several batches."""
+    """Return True if ``offset`` ends the append that contains the batch: brokers before 4.0 index the last
+    offset of the whole append, which may have several batches."""
     i = index.find(offset)
     ends_batch = i == len(index) or index.last_offset[i] == offset
     return offset == last_offset or (offset > last_offset and ends_batch)
@@ -122,7 +123,7 @@ class TimeIndexCheck:
         self._largest = self._of_records = -1
 
     def window(self, index: BatchIndex) -> None:
-        """Compare the entries that name offsets of these batches."""
+        """Compare the entries with offsets in these batches."""
         if not len(index):
             return
         if not self._entries:
@@ -136,7 +137,7 @@ class TimeIndexCheck:
         self._next = max(end, self._next)
         so_far = dict(zip(index.last_offset, largest, strict=True))
         for offset, timestamp, number in entries:
-            # older brokers name the record, newer ones the last offset of its batch
+            # older brokers store the record's offset, newer ones the last offset of its batch
             found = so_far.get(offset)
             if found is None:
                 i = index.find(offset)
@@ -151,8 +152,8 @@ class TimeIndexCheck:
 
     def end(self, end_offset: int | None, *, is_believed: bool, cause: str) -> None:
         """Check the order of the entries and their range in a segment that ends before ``end_offset``, and
-        report the problems as one finding. A broker that believes an empty file takes the time of the last
-        change of the segment for that of its newest record, so that lookups by time miss records."""
+        report the problems as one finding. A broker that trusts an empty file uses the segment's modification
+        time as the time of its newest record, so lookups by time miss records."""
         self._problems += self._index.problems(end_offset=end_offset)
         if is_believed and self._path and not self._index and self._of_records >= 0:
             text = f"there is none, and the segment has records up to timestamp {self._of_records}"
@@ -164,8 +165,8 @@ class TimeIndexCheck:
 
 
 def _summary(problems: list[IndexProblem]) -> tuple[str, int]:
-    """Sum up the problems in one text, since one finding is enough to replace the file: the first wrong
-    entry, and how many are wrong."""
+    """Summarize the problems in one text, since one finding suffices to replace the file: the first wrong
+    entry, and the number of wrong entries."""
     entries = {problem.entry for problem in problems}
     first = min(problems)
     more = f" ({len(entries)} entries are wrong)" if len(entries) > 1 else ""

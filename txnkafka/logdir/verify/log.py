@@ -1,9 +1,8 @@
-"""Verifies one partition in one pass from its first byte to its last: all checks see every window of every
-segment.
+"""Verifies one partition in a single pass over all bytes: every check sees every window of every segment.
 
-Memory is bounded by one window and by the contents of the small files beside the log, whatever the size of
-the segments. Bytes that are no batch end a segment, unless its ``.index`` points at a whole batch behind
-them: then the damage is bit rot in the middle and not a torn tail, and the pass continues at that batch.
+Memory is bounded by one window and the contents of the small derived files, independent of the size of the
+segments. Bytes that are not a batch end a segment, unless its ``.index`` points at a whole batch after them:
+then the damage is bit rot within the segment, not a torn tail, and the pass continues at that batch.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__ = ["LEVELS", "LogCheck"]
 LEVELS = ("header", "crc", "records")
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 PROBE_BYTES = 1 << 20
-MOST_PROBES = 1000  # of one index
+MOST_PROBES = 1000  # per index
 
 Progress = Callable[[str, int], None]
 
@@ -49,9 +48,9 @@ class _Damage(NamedTuple):
 
 
 class LogCheck:
-    """Checks the segments of one partition; ``run`` once, then look at the counters.
+    """Checks the segments of one partition; call ``run`` once, then read the counters.
 
-    ``progress`` is called with the file and the number of bytes that were checked since the last call.
+    ``progress`` is called with the file and the number of bytes checked since the last call.
     """
 
     def __init__(
@@ -66,7 +65,7 @@ class LogCheck:
         self.source = source
         self.segments = files.segments
         self.damaged_end = False
-        self.is_complete = True  # False once a segment could not be read: then its end is not known either
+        self.is_complete = True  # False once a segment could not be read: its end is also unknown
         self._findings = findings
         self._level = level
         self._progress = progress
@@ -80,14 +79,14 @@ class LogCheck:
         self._records = RecordCheck(findings, decode_all=level == "records")
         self._cleaning = Cleaning(self.segments)
         self._cut_found = False
-        self._damage = ""  # the first damage of the current segment, as the code of its finding
-        self._wrong_crcs: list[int] = []  # of the current window
+        self._damage = ""  # finding code of the first damage in the current segment
+        self._wrong_crcs: list[int] = []  # batch numbers in the current window
         self.has_leader_epochs = False
 
     @property
     def records(self) -> int:
-        """The number of records that are not control records: by batch headers, and for compressed sets of
-        magic 0 and 1 by decoding."""
+        """The number of records without control records: from batch headers, and by decoding compressed sets
+        of magic 0 and 1."""
         return self._records.records
 
     @property
@@ -96,7 +95,7 @@ class LogCheck:
         return self.order.next_offset
 
     def run(self, epochs: list[EpochEntry] | None) -> None:
-        """Run all checks; ``epochs`` are the entries of the checkpoint, None when there is none."""
+        """Run all checks; ``epochs`` are the entries of the checkpoint, None without a checkpoint."""
         epoch_check = LeaderEpochCheck(self._findings, epochs)
         for i, segment in enumerate(self.segments):
             segment.mapped = self.source.mapped and not self.source.being_written
@@ -117,7 +116,7 @@ class LogCheck:
         return self.segments[i + 1].base_offset if i + 1 < len(self.segments) else 1 << 63
 
     def recovered(self, i: int) -> bool:
-        """Whether a broker rebuilds the files derived from segment ``i`` when it starts."""
+        """Return True if a starting broker rebuilds the files derived from segment ``i``."""
         source = self.source
         if source.being_written:
             return False
@@ -160,12 +159,12 @@ class LogCheck:
         self.producers.end_segment(
             believed=not self.recovered(i),
             damaged=damaged or self.damaged_end,
-            # a broker that runs may have the entries of the newest segment in its memory
+            # a running broker may have the newest segment's entries in memory
             written=not (self.source.being_written and i == len(self.segments) - 1),
         )
 
     def _windows(self, i: int, segment: SegmentReader) -> Iterator[tuple[int, memoryview, BatchIndex]]:
-        """Yield all windows of a segment, skipping damage when the ``.index`` points behind it."""
+        """Yield all windows of a segment, skipping damage if the ``.index`` points to a batch after it."""
         position: int | None = 0
         while position is not None:
             damage = None
@@ -181,8 +180,7 @@ class LogCheck:
                 self._report_damage(i, segment, damage, position)
 
     def _behind(self, segment: SegmentReader, position: int) -> int | None:
-        """Return the position of a batch behind ``position`` that the ``.index`` points at and whose CRC
-        matches, or None."""
+        """Return the position of a later batch with a correct CRC that the ``.index`` points at, or None."""
         data = read_beside(segment, "index", INDEX_LIMIT, Findings())
         tried = 0
         for entry in OffsetIndex(data or b"", segment.base_offset):
@@ -220,13 +218,13 @@ class LogCheck:
             return
         found = tail_finding(segment.path, damage.position, damage.stop, damage.reason, **stopped)
         if stopped["was_flushed"]:
-            self._damage = self._damage or found.code  # derived files that reach further are right
+            self._damage = self._damage or found.code  # derived files that reach further are correct
         self._findings.take(found)
 
     def _corrupt(
         self, i: int, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex
     ) -> list[int]:
-        """Report the batches whose CRC is wrong and return their numbers."""
+        """Report the batches with wrong CRCs, and return their numbers."""
         if UNKNOWN_MAGIC in set(index.magic):
             for at, magic in zip(index.position, index.magic, strict=True):
                 if magic == UNKNOWN_MAGIC:
@@ -256,7 +254,7 @@ class LogCheck:
             self._findings.add("corrupt-batch", segment.path, text, position=position)
 
     def _is_cut(self, i: int) -> bool:
-        """Whether recovery cuts the log at a bad batch in segment ``i``."""
+        """Return True if recovery truncates the log at a bad batch in segment ``i``."""
         if self._cut_found or self.source.clean_shutdown or self.source.being_written:
             return False
         bases = [segment.base_offset for segment in self.segments]

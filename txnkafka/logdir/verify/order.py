@@ -1,10 +1,10 @@
-"""Checks window by window that the offsets of a log only grow, and finds the offset after which none is
+"""Checks window by window that the offsets of a log only grow, and finds the offset after which no offset is
 missing.
 
-Batches whose offsets contradict their place in the log, and exact repetitions, are reported and then left out
-of all other checks. ``intact_from`` is the offset from which on the log contains every record as it was
-written: before that offset, the beginning was deleted, the cleaner removed records, or bytes are damaged.
-Only before that offset may derived files legally differ from a recomputation.
+Batches whose offsets contradict their place in the log, and exact repetitions, are reported and then excluded
+from all other checks. From offset ``intact_from`` on, the log contains every record as it was written; below
+that offset, the beginning was deleted, the cleaner removed records, or bytes are damaged. Only below that
+offset may derived files legally differ from a recomputation.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class OffsetOrder:
         self._records = 0
 
     def begin_segment(self, segment: SegmentReader, next_base: int, was_cleaned: Callable[[], bool]) -> bool:
-        """Continue with the next segment; returns True when segments are missing in front of it.
-        ``was_cleaned`` returns whether the cleaner may have left a gap there."""
+        """Continue with the next segment; return True if segments are missing before it. ``was_cleaned``
+        returns True if the cleaner may have left a gap there."""
         hole = self._begun and segment.base_offset > self.next_offset
         missing = (
             hole
@@ -61,11 +61,11 @@ class OffsetOrder:
         return missing
 
     def damage(self) -> None:
-        """Note that the next bytes are no batches: the offsets that were there are unknown."""
+        """Record that the next bytes are not batches: the offsets in them are unknown."""
         self._records = -1 << 62
 
     def window(self, index: BatchIndex, corrupt: list[int]) -> list[int]:
-        """Check the next batches; returns the numbers of the batches that all other checks must leave out."""
+        """Check the next batches; return the numbers of the batches that all other checks must leave out."""
         if not len(index):
             return corrupt
         wrong = self._misplaced(index, corrupt)
@@ -101,7 +101,7 @@ class OffsetOrder:
         return sorted(misplaced | repeated)
 
     def _blame_last(self, index: BatchIndex) -> None:
-        """Report the last batch of the previous window instead, when all batches of this window fit without
+        """Report the last batch of the previous window instead, if all batches of this window fit without
         it."""
         assert self._last is not None
         length = self._last.last_offset - self._last.base_offset + 1
@@ -122,7 +122,7 @@ class OffsetOrder:
         self._records += records
         if not excluded and records == end - self.next_offset:
             return
-        # the header of a compressed magic 0 or 1 wrapper has neither the number of its offsets nor a producer
+        # the header of a compressed magic 0 or 1 wrapper lacks the number of offsets and the producer
         if not excluded and min(index.magic) < MAGIC_2:
             return
         self._records = -1 << 62

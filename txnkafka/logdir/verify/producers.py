@@ -1,9 +1,9 @@
 """Replays the producers and transactions of a log once, and compares the two kinds of derived files:
 ``.txnindex`` and ``.snapshot``.
 
-A ``.txnindex`` must name every aborted transaction whose marker is in its segment, and no other. The severity
-of a fault depends on what the broker does at its next start: it rebuilds the files of the segments that it
-recovers and trusts all others.
+A ``.txnindex`` must contain exactly the aborted transactions with markers in its segment. The severity of a
+fault depends on the broker's next start: it rebuilds the files of the segments that it recovers, and trusts
+all others.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ __all__ = ["ProducerCheck", "damage_code"]
 
 
 class _SegmentTransactions(NamedTuple):
-    """The transactions that the markers of one segment ended, by producer id and offset of the marker."""
+    """The transactions ended by the markers of one segment, by producer id and offset of the marker."""
 
     aborted: dict[tuple[int, int], TransactionRange]
     completed: dict[tuple[int, int], tuple[CompletedTxn, int]]  # with ``intact_from`` at that time
@@ -40,7 +40,7 @@ class _SegmentTransactions(NamedTuple):
 
 class ProducerCheck:
     """Follows the producers of one partition. ``snapshots`` are paths by offset. ``counts_sequences`` is
-    False where each batch begins at sequence 0, as those of the group coordinator do."""
+    False if each batch begins at sequence 0, like the group coordinator's batches."""
 
     def __init__(
         self,
@@ -62,18 +62,18 @@ class ProducerCheck:
         self._paths = snapshots
         self._waiting = sorted(offset for offset in snapshots if offset >= self._first_offset)
         self._active = False
-        self._cause = ""  # the damage after which the producers are not known
+        self._cause = ""  # the damage after which the producers are unknown
         self._segment: SegmentReader | None = None
         self._ended = _SegmentTransactions({}, {}, set())
 
     @property
     def has_producers(self) -> bool:
-        """Whether a snapshot of the log would contain producers; a broker replays from the log start on."""
+        """True if a snapshot of the log would contain producers; a broker replays from the log start on."""
         return any(entry.last_offset >= self._first_offset for entry in self._producers.entries())
 
     @property
     def has_open_transactions(self) -> bool:
-        """Whether the last stable offset depends on a snapshot."""
+        """True if the last stable offset depends on a snapshot."""
         return self._producers.open_count > 0
 
     def begin_segment(self, segment: SegmentReader, *, missing_before: bool) -> None:
@@ -84,8 +84,8 @@ class ProducerCheck:
         self._ended = _SegmentTransactions({}, {}, set())
 
     def damage(self, code: str) -> None:
-        """Note that the next bytes are no batches: markers may be lost there. ``code`` is the code of
-        that finding, empty where the log ends."""
+        """Record that the next bytes are not batches: markers may be lost there. ``code`` is the code of that
+        finding, empty at the log end."""
         self._scan.hole()
         self._cause = self._cause or code
 
@@ -94,7 +94,7 @@ class ProducerCheck:
         if not len(index):
             return
         self._active = self._active or max(index.producer_id) >= 0
-        if any(not index.crc_wrong[i] for i in excluded):  # its place among the offsets is not known
+        if any(not index.crc_wrong[i] for i in excluded):  # its place in the order of offsets is unknown
             self._cause = self._cause or "misplaced-batch"
         start = 0
         last_offset = max(index.last_offset) if excluded else index.last_offset[len(index) - 1]
@@ -159,7 +159,7 @@ class ProducerCheck:
         restarts = code == "sequence_back" and header.base_sequence == 0
         if restarts and not self._counts_sequences:
             return
-        # an idempotent producer whose state expired may begin again at 0 with the same epoch
+        # an idempotent producer whose state expired may restart at 0 with the same epoch
         severity = "note" if restarts else None
         self._findings.add(
             code.replace("_", "-"), self._segment.path, text,
@@ -167,8 +167,8 @@ class ProducerCheck:
         )  # fmt: skip
 
     def end_segment(self, *, believed: bool, damaged: bool, written: bool) -> None:
-        """Compare the segment's ``.txnindex``. ``believed``: the broker would use the file without a
-        check. ``written``: all entries should be in the file."""
+        """Compare the segment's ``.txnindex``. ``believed``: the broker would use the file unchecked.
+        ``written``: all entries should be in the file."""
         segment = self._segment
         assert segment is not None
         path = segment.files.get("txnindex")
@@ -238,8 +238,8 @@ class ProducerCheck:
             )  # fmt: skip
 
     def end(self, *, being_written: bool, cause: str) -> None:
-        """Check the snapshots at the end of the log and beyond it; ``cause`` is the code of the damage in
-        the last segment."""
+        """Check the snapshots at and beyond the end of the log; ``cause`` is the code of the damage in the
+        last segment."""
         for offset in self._waiting:
             if offset <= self._order.next_offset:
                 self._compare_snapshot(offset)
@@ -275,7 +275,7 @@ class ProducerCheck:
 
 
 def damage_code(index: BatchIndex, number: int) -> str:
-    """Return the code of the finding about a batch that is left out."""
+    """Return the finding code for a batch that is left out."""
     return "corrupt-batch" if index.crc_wrong[number] else "misplaced-batch"
 
 

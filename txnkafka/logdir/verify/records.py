@@ -1,5 +1,5 @@
-"""Decodes records to prove that they can be read: of every batch with ``--level records``, of magic 0 and 1
-always, since their CRCs and the number of their records are inside of a wrapper.
+"""Decodes records to prove that they can be read: all batches with ``--level records``, and always batches of
+magic 0 and 1, whose CRCs and number of records are inside a wrapper.
 
 Source of the rules for records: DefaultRecord, LegacyRecord.
 """
@@ -20,11 +20,11 @@ __all__ = ["RecordCheck"]
 
 
 class _TruncatedError(Exception):
-    """The file was truncated while one of its windows was checked; reading the next window reports it."""
+    """Raised when the file was truncated while a window was checked; reading the next window reports it."""
 
 
 class RecordCheck:
-    """Decodes batches and counts records that are not control records."""
+    """Decodes batches and counts their records, without control records."""
 
     def __init__(self, findings: Findings, *, decode_all: bool) -> None:
         self.records = 0
@@ -35,7 +35,7 @@ class RecordCheck:
     def window(
         self, segment: SegmentReader, position: int, data: memoryview, index: BatchIndex, excluded: list[int]
     ) -> None:
-        """Check the batches of ``data``, which begins at byte ``position`` of the segment's log."""
+        """Check the batches of ``data``, which begins at byte ``position`` of the ``.log`` file."""
         legacy = any(magic < MAGIC_2 for magic in set(index.magic))
         self.records += _legacy_aside(index) if legacy else _records_by_headers(index)
         if legacy or self._decode_all:
@@ -57,7 +57,7 @@ class RecordCheck:
             self._findings.add("corrupt-batch", path, error.reason, position=error.position)
 
         if self._decoder is None:
-            self._decoder = ChunkDecoder(views=True)  # record headers are checked, but not kept
+            self._decoder = ChunkDecoder(views=True)  # checks record headers without keeping them
         of_two = WHOLE if self._decode_all else SKIP
         by_magic = {MAGIC_0: BOUNDED, MAGIC_1: BOUNDED, MAGIC_2: of_two}
         selection = bytearray(by_magic.get(magic, SKIP) for magic in index.magic)
@@ -70,7 +70,7 @@ class RecordCheck:
             offsets = memoryview(columns.offsets)
             if self._decode_all and not excluded:
                 wrong = self._wrong_offset(index, offsets, last)
-                if wrong is not None and wrong[0] != reported:  # a large batch comes in several chunks
+                if wrong is not None and wrong[0] != reported:  # a large batch arrives in several chunks
                     reported = wrong[0]
                     self._report_wrong_offset(path, index.position[reported], wrong[1])
             last = offsets[-1]
@@ -80,8 +80,8 @@ class RecordCheck:
 
     @staticmethod
     def _wrong_offset(index: BatchIndex, offsets: memoryview, last: int) -> tuple[int, int] | None:
-        """Find the first record whose offset is outside of its batch, or not above the offset before it
-        (``last`` for the first record): returns the number of the batch and the offset, or None."""
+        """Find the first record whose offset is outside its batch, or not above the previous offset (``last``
+        for the first record). Return the number of the batch and the offset, or None."""
         import numpy as np
 
         found = np.frombuffer(offsets, dtype=np.int64)

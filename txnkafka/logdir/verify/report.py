@@ -1,8 +1,8 @@
 """Verifies log directories: compares every file in them with the logs, and checks the logs themselves.
 
 Each segment is read once. The files that brokers derive from the log (indexes, snapshots, checkpoints) are
-compared with it; where they differ the log is right, as in a broker's recovery. Nothing is repaired: each
-finding says what to do.
+compared with it; if they differ, the log is right, as in a broker's recovery. Nothing is repaired: each
+finding has a remedy.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ UNREADABLE_PARTITION, UNREADABLE_FILE = "unreadable-partition", "unreadable-file
 
 
 class VerifyReport(NamedTuple):
-    """The numbers of what was checked, and the findings. Control records are not counted as records."""
+    """The numbers of checked objects, and the findings. Control records do not count as records."""
 
     partitions: int
     segments: int
@@ -42,7 +42,7 @@ class VerifyReport(NamedTuple):
 
     @property
     def is_sound(self) -> bool:
-        """True when no finding is worse than a note."""
+        """True if no finding is worse than a note."""
         return all(finding.severity == "note" for finding in self.findings)
 
     @property
@@ -63,11 +63,11 @@ def verify(
 ) -> VerifyReport:
     """Check ``partitions`` (all when None) and the directories around them.
 
-    ``level``: ``header`` looks at batch headers only, ``crc`` also at every checksum, ``records`` also
-    decodes every record. ``fail_fast`` stops at the first finding that is worse than a note. ``on_finding``
-    is called with each finding when its partition is checked, causes first; ``on_partition`` with each
-    partition before that; ``progress`` with a file and the number of bytes checked since the last call.
-    Raises ValueError for an unknown ``level``.
+    ``level``: ``header`` checks only batch headers, ``crc`` also every checksum, ``records`` also decodes
+    every record. ``fail_fast`` stops at the first finding worse than a note. ``on_finding`` is called with
+    each finding after the check of its partition, causes first; ``on_partition`` with each partition before
+    its check; ``progress`` with a file and the number of bytes checked since the last call. Raises ValueError
+    for an unknown ``level``.
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -88,7 +88,7 @@ def verify(
 
 def verify_directories(log_dir: LogDir, partitions: Iterable[TopicPartition]) -> list[Finding]:
     """Return the findings of ``verify`` about the files around the logs of ``partitions``: the part that
-    needs all partitions at once."""
+    needs all partitions together."""
     run = _Run(Findings(), "header", _no_progress)
     run.directories(log_dir, list(partitions))
     run.findings.finish()
@@ -120,7 +120,7 @@ class _Run:
         self.findings.settle()
 
     def partition(self, view: PartitionView) -> None:
-        """Check a partition. One that cannot be read is a finding, so that the other partitions are still
+        """Check a partition. An unreadable partition becomes a finding, so that the others are still
         checked."""
         self.partitions += 1
         try:
@@ -155,7 +155,7 @@ class _Run:
         path = f"{source.path}/{log.end_offset:020}.snapshot"
         if not snapshots:
             if len(log.segments) == 1 and not source.clean_shutdown:
-                return  # the first is written when the first segment is full
+                return  # the first snapshot is written when the first segment is full
             severity = "note"
             text = "there is no producer snapshot, but the log has producers"
             if source.clean_shutdown:

@@ -1,12 +1,11 @@
 """Compares a producer snapshot with the replay of the log up to the snapshot's offset.
 
-Three differences are legal and are not reported: facts that only batches before ``intact_from`` could show
-(these batches were deleted or cleaned); coordinator epochs that the broker dropped with an idle producer;
-idle producers that it dropped altogether (``producer.id.expiration.ms``), which are a note unless their
-transaction is open. A batch that the cleaner emptied opens no transaction here but may open one in Kafka;
-such batches are before ``intact_from``, too.
+Legal differences are not reported: facts from batches below ``intact_from``, which were deleted or cleaned;
+coordinator epochs that the broker dropped with an idle producer. Idle producers dropped altogether
+(``producer.id.expiration.ms``) are a note unless their transaction is open. A batch emptied by the cleaner
+opens no transaction here but may open one in Kafka; these batches are also below ``intact_from``.
 
-Source: ProducerStateManager (KIP-98); the rules of removal are those of Cleaner and of log retention.
+Source: ProducerStateManager (KIP-98); the rules of removal come from Cleaner and log retention.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ NONE = -1
 
 
 class Replayed(NamedTuple):
-    """The producers after a replay of the log up to ``offset``, with the log's first offset and
+    """The producers after replaying the log up to ``offset``, with the log's first offset and
     ``intact_from``."""
 
     offset: int
@@ -32,7 +31,7 @@ class Replayed(NamedTuple):
 
 
 class SnapshotProblem(NamedTuple):
-    """A wrong entry of a snapshot; ``lacking``: the snapshot only lacks a producer without an open
+    """A wrong entry of a snapshot; ``lacking``: the snapshot only lacks a producer without open
     transaction."""
 
     text: str
@@ -40,7 +39,7 @@ class SnapshotProblem(NamedTuple):
 
 
 def snapshot_problems(entries: Iterable[ProducerStateEntry], replayed: Replayed) -> Iterator[SnapshotProblem]:
-    """Yield the problems of a snapshot's ``entries``, each of which the log contradicts."""
+    """Yield the contradictions between a snapshot's ``entries`` and the log."""
     known = set()
     for entry in entries:
         if entry.producer_id in replayed.producers:
@@ -63,7 +62,7 @@ def _impossible(entry: ProducerStateEntry, offset: int) -> str:
 
 
 def _unknown(entry: ProducerStateEntry, replayed: Replayed) -> str:
-    """Return the problem of an entry whose producer is not in the log, or an empty string."""
+    """Return the problem of an entry whose producer is not in the log; empty without a problem."""
     if replayed.intact_from == 0 or entry.last_offset >= replayed.intact_from:
         return f"no batch of it is in the log, but the snapshot has its last offset {entry.last_offset}"
     if entry.current_txn_first_offset >= replayed.intact_from:

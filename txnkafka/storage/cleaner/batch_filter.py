@@ -3,10 +3,10 @@
 The last record of each key stays. Aborted data is removed. A marker stays until a pass finds no data of its
 transaction; that pass gives it a delete horizon, now + ``delete.retention.ms``, and a pass after the horizon
 removes it. Tombstones get a horizon in the first pass and are removed in the same way. A batch without
-remaining records is removed, too, unless
+remaining records is also removed, unless
 
-- it has the last sequence that is known of a producer, or is a marker that alone knows a producer's epoch.
-  Such a marker stays as it is: Kafka empties it, and an empty one tells nothing when the log is replayed;
+- it has the last known sequence of a producer, or is a marker that alone has a producer's epoch.
+  This marker stays unchanged: Kafka empties it, but replaying an empty marker restores no epoch;
 - it ends a segment. Kafka keeps only a batch that ends at the high watermark (before 4.4: the last batch of
   the pass). Because the last batch of each segment stays, no gap looks like a missing segment, and each
   segment shows where it ends.
@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchFilter"]
 
-_LAST_MS = 2**63 - 1  # of a timestamp; with a longer retention tombstones and markers stay for ever
+_LAST_MS = 2**63 - 1  # largest timestamp; with a longer retention, tombstones and markers stay for ever
 
 
 class BatchFilter:
-    """Filters the batches of a log in offset order, from the first on.
+    """Filters the batches of a log in offset order, beginning with the first.
 
     ``kept`` and ``dropped`` count data records; ``kept_aborts`` are the ABORT markers whose transactions
     still have batches.
@@ -89,7 +89,7 @@ class BatchFilter:
 
     def _filter_marker(self, window: Window, number: int, header: BatchHeader) -> Bytes | None:
         if header.count == 0:
-            return None  # another cleaner has emptied it
+            return None  # already emptied by another cleaner
         if not self._transactions.see_marker(header):
             if header.control_type == CONTROL_ABORT:
                 self.kept_aborts.append(header)
@@ -142,7 +142,7 @@ class BatchFilter:
         return replace_payload(batch, payload, codec=codec)
 
     def _is_last_of_producer(self, header: BatchHeader) -> bool:
-        """Whether the batch has the last sequence or epoch of a producer that has not expired."""
+        """Return True if the batch has the last sequence or epoch of an unexpired producer."""
         producer_id = header.producer_id
         if producer_id == NO_PRODUCER_ID or not self._producers.is_active(producer_id):
             return False
@@ -161,7 +161,8 @@ def _delete_horizon(header: BatchHeader) -> int | None:
 
 
 def _emptied(header: BatchHeader) -> bytes:
-    """``DefaultRecordBatch.writeEmptyHeader``; a set of magic 0 or 1 is one offset, that of its end."""
+    """Return an empty batch (``DefaultRecordBatch.writeEmptyHeader``); a set of magic 0 or 1 becomes one
+    offset, its last."""
     is_legacy = header.magic < MAGIC_2
     return empty_batch(
         base_offset=header.last_offset if is_legacy else header.base_offset,

@@ -1,7 +1,7 @@
 """Reads the batches of segments to rewrite: checks them, and converts their records to magic 2.
 
-Rewriting a batch gives it a right CRC. So no batch is accepted whose own CRC is wrong, or that begins below
-the end of the previous one.
+Rewriting a batch gives it a correct CRC, so batches with a wrong CRC, or that begin below the end of the
+previous batch, are rejected.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchReader", "Window", "cost_of"]
 
-_BATCH_COST = 2 << 10  # of a batch beside that of its bytes
-_COMPRESSED_COST = 16  # times the bytes of a compressed batch
+_BATCH_COST = 2 << 10  # per batch, in addition to its bytes
+_COMPRESSED_COST = 16  # per byte of a compressed batch
 _PARTS = ("offsets", "data", "validity")
 _WRONG_CRC = "has a CRC that does not match its bytes"
 _DISORDER = "begins below the end of the batch before it"
@@ -43,13 +43,13 @@ _COLUMNS = ("offsets", "timestamps", *(f"{kind}_{part}" for kind in ("key", "val
 
 
 def cost_of(header: BatchHeader) -> int:
-    """Return how long the work on a batch takes, in the time for a byte of a large uncompressed one."""
+    """Return the cost of processing a batch, in units of one byte of a large uncompressed batch."""
     return _BATCH_COST + header.size * (_COMPRESSED_COST if header.attributes & ATTRIBUTE_CODEC else 1)
 
 
 class Window:
-    """Bytes of a segment from ``position`` on, and the batches in them, which begin at ``first_offset`` or
-    behind it; valid until the next window."""
+    """Bytes of a segment from ``position`` on, and the batches in them, which begin at or above
+    ``first_offset``; valid until the next window."""
 
     __slots__ = ("data", "first_offset", "index", "position", "segment")
 
@@ -68,7 +68,7 @@ class Window:
         return self.data[begin : begin + self.index.size[number]]
 
     def least_offset(self, number: int) -> int:
-        """Return the offset behind the batch before this one."""
+        """Return the offset after the previous batch."""
         return self.index.last_offset[number - 1] + 1 if number else self.first_offset
 
     def locate(self, error: CorruptRecordError, number: int) -> None:
@@ -84,8 +84,8 @@ class BatchReader:
         self._decompressor = Decompressor()
 
     def windows(self, segment: LogSegment, position: int = 0) -> Iterator[Window]:
-        """Yield all batches of a segment from the batch at ``position`` on. Raises CorruptRecordError before
-        the first unsound one, and OSError."""
+        """Yield all batches of a segment from the batch at ``position`` on. Raises CorruptRecordError at the
+        first unsound batch, and OSError."""
         if not segment.size:
             return
         view = segment.view()
@@ -153,7 +153,7 @@ class BatchReader:
                 base_offset=offsets[0],
                 log_append_time=index.max_timestamp[number] if append_time else None,
             )
-        except ValueError as error:  # offsets that do not grow, timestamps that magic 2 does not have
+        except ValueError as error:  # offsets that do not grow, timestamps outside magic 2's range
             damage = CorruptRecordError(f"the entry cannot be converted to magic 2: {error}")
             window.locate(damage, number)
             raise damage from error

@@ -1,4 +1,4 @@
-"""The segment that compaction writes beside the log, until it replaces others.
+"""The new segment of a compaction, until it replaces others.
 
 Its files have the suffix ``.cleaned``, then ``.swap``, in the end none.
 """
@@ -19,7 +19,7 @@ __all__ = ["CleanedSegment"]
 
 
 class CleanedSegment(LogSegment):
-    """A LogSegment that is written as a whole."""
+    """A LogSegment written as a whole."""
 
     def __init__(
         self, data_files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int

@@ -1,7 +1,7 @@
 """Follows the transactions of a log during compaction: which data is aborted, and which markers are obsolete.
 
-Aborted transactions are determined by the markers in the log. A ``.txnindex`` is not trusted: with a missing
-entry aborted records would replace committed ones for ever, with an extra one committed records would be
+The markers in the log determine the aborted transactions. A ``.txnindex`` is not trusted: with a missing
+entry, aborted records would replace committed ones for ever; with an extra entry, committed records would be
 removed.
 
 Source: ``CleanedTransactionMetadata``.
@@ -30,8 +30,8 @@ _last_offset = attrgetter("last_offset")
 
 
 class CleanedTransactions:
-    """The aborted transactions of the whole log, and the transactions that one pass from its beginning has
-    seen so far."""
+    """The aborted transactions of the whole log, and the transactions seen so far by one pass from its
+    beginning."""
 
     def __init__(self) -> None:
         self._aborted: dict[int, list[CompletedTxn]] = {}
@@ -40,7 +40,7 @@ class CleanedTransactions:
     def read(self, segments: Sequence[LogSegment], newest: Sequence[AbortedTxn]) -> Iterator[int]:
         """Read the headers of all batches of the closed segments of a log, and yield the number of batches of
         each window; ``newest`` are the aborted transactions whose markers are in the active segment. A marker
-        may be behind the last stable offset, at which another transaction is open. Raises OSError."""
+        may be above the last stable offset, where another transaction is open. Raises OSError."""
         table = ProducerTable()
         for segment in segments:
             for batches in segment.windows():
@@ -63,7 +63,7 @@ class CleanedTransactions:
         return found[number] if number < len(found) and found[number].first_offset <= offset else None
 
     def is_aborted(self, batch: BatchHeader) -> bool:
-        """Whether a batch of data belongs to an aborted transaction."""
+        """Return True if a data batch belongs to an aborted transaction."""
         if not batch.attributes & ATTRIBUTE_TRANSACTIONAL:
             return False
         return self.aborted_at(batch.producer_id, batch.base_offset) is not None
@@ -74,7 +74,7 @@ class CleanedTransactions:
             self._with_data.add(batch.producer_id)
 
     def see_marker(self, batch: BatchHeader) -> bool:
-        """Record that the pass has seen this control batch; returns whether no data of its transaction is
+        """Record that the pass has seen this control batch; return True if no data of its transaction is
         left. Control types that do not end a transaction stay for ever."""
         if batch.control_type not in (CONTROL_ABORT, CONTROL_COMMIT):
             return False

@@ -1,10 +1,10 @@
-"""Rewrites segments of a compacted log into one new segment; ``storage.cleaner.segment_swap`` replaces them
-by it.
+"""Rewrites segments of a compacted log into one new segment; ``storage.cleaner.segment_swap`` replaces the
+old segments.
 
-Nothing here changes an open log, or reads what changes with an append: a host runs it without its lock.
+This code neither changes an open log nor reads state that appends change: a host runs it without its lock.
 
-A transaction's entry in the ``.txnindex`` is removed by the pass that gives its marker a delete horizon: then
-no batch is left that the entry could hide.
+The pass that gives a transaction's marker a delete horizon also removes its ``.txnindex`` entry: no batch is
+left that the entry could hide.
 
 Source: ``Cleaner.cleanSegments``.
 """
@@ -37,13 +37,13 @@ if TYPE_CHECKING:
 __all__ = ["Cleaner"]
 
 _LARGEST = 2**31 - 1  # positions in an index
-_PART_BYTES = 128 << 10  # of one write
-_SYNC_BYTES = 1 << 20  # between two syncs, so that none of them takes long
+_PART_BYTES = 128 << 10  # bytes per write
+_SYNC_BYTES = 1 << 20  # bytes between two syncs, to keep each sync short
 
 
 class Cleaner:
     """One pass over a log, from its first segment on. ``filter`` has the counts of records, ``cleaned`` is
-    the new segment of the group that was rewritten last."""
+    the new segment of the last rewritten group."""
 
     def __init__(
         self,
@@ -65,11 +65,11 @@ class Cleaner:
         self._transactions = transactions
         self._reader = BatchReader()
         self._unsynced = 0
-        self._last_offset = -1  # of the last batch that was kept, in all groups
+        self._last_offset = -1  # of the last kept batch in all groups
 
     def rewrite(self, group: Sequence[LogSegment]) -> Generator[int]:
-        """Rewrite the next segments into ``cleaned``, with the suffix ``.cleaned``, whose bytes are durable
-        in the end. Yields the cost of each step in bytes. Raises CorruptRecordError and OSError."""
+        """Rewrite the next segments into ``cleaned``, with the suffix ``.cleaned``; its bytes are durable at
+        the end. Yields the cost of each step in bytes. Raises CorruptRecordError and OSError."""
         log = self._log
         cleaned = CleanedSegment(log.files, log.directory, group[0].base_offset, log.config, created_ms=0)
         self.cleaned, self._unsynced = cleaned, 0
@@ -84,10 +84,10 @@ class Cleaner:
         cleaned.make_durable(group[-1].modified_ms)
 
     def discard(self) -> None:
-        """Remove the new segment, which replaces nothing."""
+        """Remove the new segment, which replaces no segment."""
         if self.cleaned is not None:
             self.cleaned.close()
-            with suppress(OSError, KafkaError):  # a log that was deleted has given its path away
+            with suppress(OSError, KafkaError):  # another log may have the path of a deleted log
                 self._log.check_usable()
                 self.cleaned.files.remove()
 
@@ -131,12 +131,12 @@ class Cleaner:
             yield _SYNC_BYTES
 
     def _keep_aborts(self, cleaned: LogSegment, segment: LogSegment) -> None:
-        """Return the unchanged entries of the transactions whose markers have no delete horizon yet. One that
-        the file lacks is taken from the log."""
+        """Keep the entries of the transactions whose markers have no delete horizon yet. Entries missing in
+        the file are taken from the log."""
         kept, self.filter.kept_aborts = self.filter.kept_aborts, []
         entries = {entry.last_offset: entry for entry in self._entries(segment)} if kept else {}
         index = cleaned.txn_index
-        assert index is not None  # a new segment has all of it in memory
+        assert index is not None  # a new segment has its whole index in memory
         for marker in kept:
             offset = marker.base_offset
             entry = entries.get(offset) or self._transactions.aborted_at(marker.producer_id, offset)
@@ -144,7 +144,7 @@ class Cleaner:
                 index.append(entry.producer_id, entry.first_offset, offset, entry.last_stable_offset)
 
     def _entries(self, segment: LogSegment) -> Sequence[AbortedTxn]:
-        """Return the aborted transactions of a segment that are in memory, or else in its file."""
+        """Return the aborted transactions of a segment from memory, else from its file."""
         if segment.txn_index is not None:
             return segment.txn_index.entries
         try:

@@ -1,9 +1,9 @@
-"""One compaction of a log in pieces of work, none of which takes long.
+"""One compaction of a log, in short pieces of work.
 
-The host runs the pieces without its lock; in between, appends, reads and flushes go on. The closed segments
-of a log change by deletion and truncation only: then the pass ends, and nothing of it remains. The state of
-the producers is taken once, in the beginning, and it is durable before a segment is replaced: no crash brings
-an older state back whose batches were removed.
+The host runs the pieces without its lock; appends, reads and flushes continue in between. Closed segments
+only change by deletion and truncation: then the pass ends without a trace. The producers' state is taken
+once, at the beginning, and is durable before a segment is replaced: no crash restores an older state whose
+batches were removed.
 
 Source: ``LogCleaner.CleanerThread``, ``Cleaner.doClean``, ``Cleaner.groupSegmentsBySize``.
 """
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ["CleanStats", "CleanerPass", "group_segments"]
 
 PIECE_COST: Final = 512 << 10  # of one piece, in bytes; see batch_reader.cost_of
-_HEADER_COST: Final = 64  # of one batch whose header alone is looked at
+_HEADER_COST: Final = 64  # of a batch if only its header is read
 _INT32_MAX: Final = 2**31 - 1
 _NEVER: Final = 2**63 - 1
 
@@ -46,7 +46,7 @@ _NEVER: Final = 2**63 - 1
 class CleanStats(NamedTuple):
     """The result of a pass. Below ``end_offset`` the log is clean; the next pass begins there.
 
-    Records are the data records that were checked, bytes and segments those that were rewritten.
+    Records are the checked data records; bytes and segments are the rewritten ones.
     """
 
     first_dirty_offset: int
@@ -61,14 +61,14 @@ class CleanStats(NamedTuple):
 
 
 class _SegmentsChangedError(Exception):
-    """Segments that a pass needs were deleted or truncated."""
+    """Raised when segments that a pass needs were deleted or truncated."""
 
 
 class CleanerPass:
-    """The compaction of ``log``, whose last committed record of each key stays, and so does the state of
-    producers that have not expired. ``stats`` is None until it is complete, and stays None when it has ended
-    early. ``is_swapping``: segments are being replaced, and the pass must go on before the log is closed. The
-    log has to be flushed once after the beginning."""
+    """The compaction of ``log``: it keeps the last committed record of each key, and the state of unexpired
+    producers. ``stats`` is None until the pass is complete, and stays None if it ends early. ``is_swapping``:
+    segments are being replaced, and the pass must continue before the log is closed. The log must be flushed
+    once after the beginning."""
 
     def __init__(self, to_clean: LogToClean, config: CleanerConfig, *, now_ms: int) -> None:
         self.log = to_clean.log
@@ -79,15 +79,15 @@ class CleanerPass:
         self._config = config
         self._now_ms = now_ms
         self._error: Exception | None = None
-        self._cleaner: Cleaner | None = None  # while it has a segment that replaces nothing yet
+        self._cleaner: Cleaner | None = None  # while its new segment has not replaced others
         self._pieces = self._run(to_clean.first_dirty_offset, to_clean.first_uncleanable_offset)
 
     def begin(self) -> Piece | None:
-        """Return the next piece of work; None when the pass is over, because it is complete or because
-        segments were deleted meanwhile, or when it waits for the flush.
+        """Return the next piece of work; None if the pass is over (complete, or segments were deleted), or
+        while it waits for the flush.
 
-        Raises CorruptRecordError where the log is damaged, RecordListTooLargeError, KafkaStorageError.
-        Segments replaced before stay replaced, and the log remains usable unless it is fenced."""
+        Raises CorruptRecordError for a damaged log, RecordListTooLargeError, KafkaStorageError. Already
+        replaced segments stay replaced, and the log remains usable unless it is fenced."""
         error, self._error = self._error, None
         self.is_over = True
         try:
@@ -122,14 +122,14 @@ class CleanerPass:
                     self.log.flush()
         finally:
             self.abandon()
-        assert self.stats is not None  # nobody else has changed the log
+        assert self.stats is not None  # no other code has changed the log
         return self.stats
 
     def abandon(self) -> None:
-        """End the pass, between two pieces; what was not replaced stays as it is.
+        """End the pass between two pieces; segments that are not replaced yet stay unchanged.
 
-        A pass that is only dropped changes neither the log nor the disk, which may have another owner by the
-        time it is collected."""
+        Garbage collection of a pass changes neither the log nor the disk, which may have another owner by
+        then."""
         self._pieces.close()
         if self._cleaner is not None:
             self._cleaner.discard()
@@ -186,8 +186,8 @@ class CleanerPass:
     def _in_pieces(
         self, steps: Generator[int], needed: Sequence[LogSegment], last: LogSegment
     ) -> Steps:
-        """Yield calls that together run all ``steps``, which the ``needed`` segments must outlive, and so
-        must the ``last`` one, at which the range ends."""
+        """Yield calls that together run all ``steps``. The ``needed`` segments and the ``last`` one, where
+        the range ends, must exist until the end."""
         is_over = False
 
         def run() -> None:
@@ -212,7 +212,7 @@ class CleanerPass:
 
 
 class Piece:
-    """One call as a piece of work; ``on_finished`` gets its error."""
+    """A piece of work that consists of one call; ``on_finished`` gets its error."""
 
     def __init__(self, call: Callable[[], None], on_finished: Callable[[Exception | None], None]) -> None:
         self._call = call
@@ -252,7 +252,7 @@ def group_segments(
 
 
 def _sizes(segment: LogSegment, config: LogConfig) -> tuple[int, ...]:
-    """Return the sizes of a closed segment and of its indexes; of one without a file the largest possible."""
+    """Return the sizes of a closed segment and its indexes; for a missing file, the largest possible size."""
     sizes = [segment.size]
     for kind, entry in zip(SPARSE, (OffsetIndex.entry, TimeIndex.entry), strict=True):
         try:

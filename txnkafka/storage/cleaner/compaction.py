@@ -2,7 +2,7 @@
 
 Cleaning never reaches the last stable offset, the active segment, or records younger than
 ``min.compaction.lag.ms``; it ends at the end of a segment. A pass rewrites everything from the log's first
-segment on, since a new record makes older ones of the same key obsolete wherever they are.
+segment on, because a new record makes all older records of the same key obsolete.
 
 Source: ``LogCleanerManager``, ``LogToClean``.
 """
@@ -32,7 +32,7 @@ DEFAULT_CLEANER = CleanerConfig()
 
 
 class LogToClean(NamedTuple):
-    """A log, and the range that could be cleaned; ``must_clean``: some records in it are older than
+    """A log and its cleanable range; ``must_clean``: some records in the range are older than
     ``max.compaction.lag.ms``."""
 
     log: PartitionLog
@@ -44,20 +44,20 @@ class LogToClean(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """The share of bytes that were never cleaned."""
+        """The share of never cleaned bytes."""
         total = self.clean_bytes + self.cleanable_bytes
         return self.cleanable_bytes / total if total else 0.0
 
     @property
     def is_due(self) -> bool:
-        """Whether the log is dirty enough, or has been dirty for too long."""
+        """True if the log is dirty enough, or has been dirty for too long."""
         if self.must_clean and self.cleanable_bytes:
             return True
         return self.ratio > self.log.config.min_cleanable_dirty_ratio
 
     @classmethod
     def of(cls, log: PartitionLog, dirty_from: int | None, now_ms: int) -> LogToClean:
-        """Compute the range of a log. ``dirty_from`` is where the last pass ended, None without one. Raises
+        """Compute the range of a log. ``dirty_from`` is the end of the last pass, None without one. Raises
         OSError."""
         dirty = log.log_start_offset if dirty_from is None else dirty_from
         if not log.log_start_offset <= dirty <= log.log_end_offset:
@@ -83,7 +83,7 @@ def _dirty_segments(log: PartitionLog, dirty: int) -> list[LogSegment]:
 
 
 def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]:
-    """Return the base offset of the first dirty segment that is too young, if there is one."""
+    """Return the base offset of the first dirty segment that is too young, if any."""
     lag = log.config.min_compaction_lag_ms
     for segment in _dirty_segments(log, dirty) if lag > 0 else ():
         latest = segment.latest_timestamp()
@@ -95,22 +95,22 @@ def _young_segments(log: PartitionLog, dirty: int, now_ms: int) -> Iterable[int]
 
 def _must_clean(log: PartitionLog, dirty: int, now_ms: int) -> bool:
     if log.config.max_compaction_lag_ms >= now_ms:
-        return False  # the usual case: no segment has to be looked at
+        return False  # the usual case, without a check of segments
     first = (segment.first_timestamp() for segment in _dirty_segments(log, dirty))
     oldest = min((first_ms for first_ms in first if first_ms is not None and first_ms > 0), default=now_ms)
     return oldest < now_ms - log.config.max_compaction_lag_ms
 
 
 def dirtiest_first(logs: Iterable[LogToClean]) -> list[LogToClean]:
-    """Return the logs that are due, the one with the largest dirty share first."""
+    """Return the logs that are due, in descending order of their dirty share."""
     return sorted((log for log in logs if log.is_due), key=lambda log: log.ratio, reverse=True)
 
 
 def clean(
     log: PartitionLog, *, now_ms: int, dirty_from: int | None = None, config: CleanerConfig = DEFAULT_CLEANER
 ) -> CleanStats:
-    """Compact a log now, durably, group of segments by group; ``dirty_from`` is where the last pass ended.
-    Raises the errors of ``CleanerPass.begin``."""
+    """Compact a log now, durably, one group of segments at a time; ``dirty_from`` is the end of the last
+    pass. Raises the errors of ``CleanerPass.begin``."""
     log.check_usable()
     return CleanerPass(LogToClean.of(log, dirty_from, now_ms), config, now_ms=now_ms).run()
 
@@ -123,9 +123,9 @@ def clean_dirtiest(
     now_ms: int,
     config: CleanerConfig = DEFAULT_CLEANER,
 ) -> tuple[TopicPartition, CleanStats] | None:
-    """Compact the dirtiest of the logs; None when none is due. ``cleaner_offsets`` are where their last
-    passes ended. One that is damaged is added to ``uncleanable`` and not tried again. Raises
-    KafkaStorageError and OSError."""
+    """Compact the dirtiest log; return None if no log is due. ``cleaner_offsets`` are the ends of their last
+    passes. A damaged log is added to ``uncleanable`` and not tried again. Raises KafkaStorageError and
+    OSError."""
     candidates = (
         LogToClean.of(log, cleaner_offsets.get(partition), now_ms)
         for partition, log in logs.items()

@@ -27,9 +27,9 @@ __all__ = ["map_offsets"]
 def map_offsets(
     keys: OffsetMap, segments: Sequence[LogSegment], begin: int, end: int, transactions: CleanedTransactions
 ) -> Iterator[int]:
-    """Put the last offsets of the keys in [begin, end) into ``keys``, where ``end`` is the base offset of one
-    of the ``segments`` of a log; yields the cost of each step in bytes. ``keys.latest_offset`` becomes the
-    last offset for which the memory was sufficient. Raises CorruptRecordError and OSError."""
+    """Put the last offset of each key in [begin, end) into ``keys``; ``end`` is the base offset of one of the
+    log's ``segments``. Yields the cost of each step in bytes. ``keys.latest_offset`` becomes the last offset
+    that fits into the memory. Raises CorruptRecordError and OSError."""
     reader = BatchReader()
     for segment, following in pairwise(segments):
         if following.base_offset <= begin:
@@ -46,11 +46,11 @@ def map_offsets(
                     return
                 keys.latest_offset = max(keys.latest_offset, header.last_offset)
                 yield cost_of(header)
-        keys.latest_offset = following.base_offset - 1  # offsets may be missing behind the last batch
+        keys.latest_offset = following.base_offset - 1  # offsets may be missing after the last batch
 
 
 def _map_batch(keys: OffsetMap, reader: BatchReader, window: Window, number: int, begin: int) -> bool:
-    """Put the keys of one batch into the map; False when there is no room for them."""
+    """Put the keys of one batch into the map; return False if they do not fit."""
     fields, records = reader.records(window, number)
     try:
         return note_keys(keys, fields, records, start_offset=begin)

@@ -1,12 +1,12 @@
-"""Replaces segments by a rewritten one, so that a crash leaves either the old ones or the new one.
+"""Replaces segments by a rewritten one; a crash leaves either the old segments or the new one.
 
 The files are renamed from ``.cleaned`` to ``.swap``, the log last. Once ``.log.swap`` exists durably, the new
-segment counts: after a crash ``storage.recovery.interrupted`` finishes the rest, and so does Kafka. Then the
-old files become ``.deleted``, and once that is durable, the suffix ``.swap`` is removed from the new ones,
-again from the log last.
+segment counts: after a crash, ``storage.recovery.interrupted`` finishes the rest, as Kafka does. Then the old
+files become ``.deleted``, and once that is durable, the suffix ``.swap`` is removed from the new files, again
+from the log last.
 
-The open log is changed by the owner, between two waits for the disk: from the moment when the old files are
-renamed, it reads the new segment.
+The owner changes the open log between two waits for the disk: once the old files are renamed, it reads the
+new segment.
 
 Source: ``LocalLog.replaceSegments``.
 """
@@ -31,11 +31,11 @@ __all__ = ["swap_segments"]
 def swap_segments(
     log: PartitionLog, cleaned: CleanedSegment, replaced: Sequence[LogSegment], *, now_ms: int
 ) -> Iterator[Callable[[], None]]:
-    """Replace consecutive segments by ``cleaned``, whose bytes are durable. Yields what waits for the disk,
-    to be called before the next step.
+    """Replace consecutive segments by ``cleaned``, whose bytes are durable. Yields the calls that wait for
+    the disk, to be made before the next step.
 
-    Raises KafkaStorageError after an error, and the log is fenced; a caller that stops before the last step
-    has to fence it, too. Opening the log again finishes or undoes the swap."""
+    Raises KafkaStorageError after an error, and fences the log; a caller that stops before the last step must
+    also fence it. Reopening the log finishes or undoes the swap."""
     sync = partial(log.files.sync_directory, log.directory)
 
     def count() -> None:

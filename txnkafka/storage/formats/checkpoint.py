@@ -1,8 +1,8 @@
 """The small text files of a log directory: checkpoints, ``partition.metadata``, ``.kafka_cleanshutdown``.
 
-A checkpoint is a version line (0), a line with the number of entries, and one line an entry; a file of no
-bytes has no entries. Each parser returns the whole content or raises ``CorruptFileError`` with the line: a
-partial checkpoint is useless.
+A checkpoint is a version line (0), a line with the number of entries, and one line per entry; an empty file
+has no entries. Each parser returns the whole content or raises ``CorruptFileError`` with the line: a partial
+checkpoint is useless.
 
 Source: ``CheckpointFile``, ``OffsetCheckpointFile``, ``LeaderEpochCheckpointFile``,
 ``PartitionMetadataFile``, ``CleanShutdownFileHandler``.
@@ -68,7 +68,7 @@ class CleanShutdown(NamedTuple):
 def parse_offset_checkpoint(
     data: bytes, only: Container[TopicPartition] | None = None
 ) -> dict[TopicPartition, int]:
-    """Parse any ``*-offset-checkpoint`` file to offsets by partition; of a repeated partition the last entry
+    """Parse any ``*-offset-checkpoint`` file to offsets by partition; the last entry of a repeated partition
     counts. With ``only``, other partitions are skipped and need no memory."""
     offsets: dict[TopicPartition, int] = {}
     for line_number, line, words in _entries(data, words=3):
@@ -106,7 +106,7 @@ def parse_partition_metadata(data: bytes) -> PartitionMetadata:
     topic_id = _field(lines, 2, b"topic_id")
     try:
         return PartitionMetadata(version, parse_topic_id(topic_id.decode("ascii")))
-    except ValueError:  # UnicodeDecodeError is one too
+    except ValueError:  # includes UnicodeDecodeError
         raise _malformed(2, lines[1]) from None
 
 
@@ -138,7 +138,7 @@ def _entries(data: bytes, *, words: int) -> Iterator[tuple[int, bytes, list[byte
         return
     count, there = _number(second, 2, limit=_INT32), _line_count(data) - 2
     if count != there:
-        raise CorruptFileError(f"line 2: the checkpoint says {count} entries but has {there}")
+        raise CorruptFileError(f"line 2: the checkpoint claims {count} entries but has {there}")
     for line_number, line in enumerate(lines, start=3):
         found = line.split(None, words)
         if len(found) != words or line[0] in _WHITESPACE:
@@ -162,8 +162,7 @@ def _field(lines: list[bytes], line_number: int, name: bytes) -> bytes:
 
 
 def _number(text: bytes, line_number: int, *, limit: int) -> int:
-    """Parse a number in 0 .. limit - 1; like Java's parser it accepts a sign but neither underscores nor
-    spaces."""
+    """Parse a number in 0 .. limit - 1; like Java's parser, accept a sign, but no underscores or spaces."""
     if not _NUMBER.fullmatch(text) or not 0 <= int(text) < limit:
         raise _malformed(line_number, text)
     return int(text)
@@ -186,8 +185,8 @@ def format_leader_epoch_checkpoint(entries: Iterable[EpochEntry]) -> bytes:
 
 
 def parse_repair(data: bytes) -> bool | None:
-    """Whether the broker had stopped cleanly before the repair that wrote this ``.kafka_cleanshutdown``; None
-    when no repair did. Kafka ignores the field."""
+    """Return True if the broker had stopped cleanly before the repair that wrote this
+    ``.kafka_cleanshutdown``; None if no repair wrote it. Kafka ignores the field."""
     try:
         content = json.loads(data)
     except (ValueError, RecursionError):

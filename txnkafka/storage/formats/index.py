@@ -3,11 +3,11 @@
     .index      8 bytes an entry   i32 last offset of a batch - base offset | i32 position of that batch
     .timeindex  12 bytes an entry  i64 largest timestamp so far | i32 offset of it - base offset
 
-Entries are not parsed in advance: a lookup reads twenty of a million. An active segment's file is
-preallocated, so zeros at the end are no entries, and extra bytes behind the last whole entry are ignored, as
-in Kafka. A ``.timeindex`` of twelve zeros is the entry of a first record with timestamp 0: no preallocated
-file is so small. Neither file has a checksum and Kafka trusts them: a lookup in a damaged index returns a
-wrong answer but never raises; ``problems`` lists the damage.
+Entries are parsed on demand: a lookup reads twenty of a million. An active segment's file is preallocated, so
+zeros at the end are not entries, and extra bytes after the last whole entry are ignored, as in Kafka. A
+``.timeindex`` of twelve zeros is the entry of a first record with timestamp 0: no preallocated file is so
+small. The files have no checksums and Kafka trusts them: a lookup in a damaged index returns a wrong result
+but never raises; ``problems`` lists the damage.
 
 The owner of a segment appends to its indexes. An index follows from the log, so entries are collected in
 memory and written when the segment is saved: at a roll and at a close. A crash loses some, and recovery
@@ -45,11 +45,11 @@ __all__ = [
 ]
 
 _MAX_PROBLEMS = 100
-OFFSET_ENTRY = struct.Struct(">ii")  # last offset relative to the segment's base, position
+OFFSET_ENTRY = struct.Struct(">ii")  # (last offset relative to the segment's base, position)
 TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
 _OFFSET_SIZE = OFFSET_ENTRY.size
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # of a timestamp
-_PIECE = 1 << 20  # zeros are checked in pieces of this size
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1  # limits of a timestamp
+_PIECE = 1 << 20  # bytes checked for zeros at a time
 
 
 class OffsetPosition(NamedTuple):
@@ -74,13 +74,13 @@ class IndexProblem(NamedTuple):
 
 
 class _SparseIndex:
-    """Entries of two numbers each, in order: those of a file, or, created by ``owned``, those that a
-    segment's owner appends; the latter are all in memory, and some of them in the file."""
+    """Ordered entries of two numbers: read from a file, or, created by ``owned``, appended by a segment's
+    owner; owned entries are all in memory, and partly in the file."""
 
     __slots__ = ("_count", "_cut", "_saved", "base_offset", "content")
 
     entry: ClassVar[struct.Struct]
-    is_offset: ClassVar[tuple[bool, bool]]  # which of the two numbers is an offset, counted from the base
+    is_offset: ClassVar[tuple[bool, bool]]  # True for the number that is an offset relative to the base
     least_preallocated: ClassVar[int] = 0  # bytes: zeros of a smaller file are entries
 
     def __init__(self, data: Buffer, base_offset: int) -> None:
@@ -139,7 +139,7 @@ class _SparseIndex:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the file has exactly these entries."""
+        """True if the file has exactly these entries."""
         return self._saved == len(self.content) and not self._cut
 
     def append(self, first: int, second: int) -> None:
@@ -158,8 +158,7 @@ class _SparseIndex:
 
     @property
     def last_key(self) -> int:
-        """The offset or the timestamp of the newest entry as stored, by which entries are sorted; -1 without
-        one."""
+        """The sort key (offset or timestamp, as stored) of the newest entry; -1 without entries."""
         last = self.last()
         return -1 if last is None else last[0]
 
@@ -201,11 +200,11 @@ class _SparseIndex:
         whole = len(self.content) // self.entry.size
         rest = len(self.content) - whole * self.entry.size
         if rest:
-            found.append(IndexProblem(whole, f"{rest} bytes behind the last whole entry"))
+            found.append(IndexProblem(whole, f"{rest} bytes after the last whole entry"))
         tail = memoryview(self.content)[self._count * self.entry.size : whole * self.entry.size]
         pieces = (bytes(tail[begin : begin + _PIECE]) for begin in range(0, len(tail), _PIECE))
         if not all(piece.count(0) == len(piece) for piece in pieces):
-            found.append(IndexProblem(self._count, "an entry of zeros has entries behind it"))
+            found.append(IndexProblem(self._count, "entries follow an entry of zeros"))
         return found
 
 
@@ -224,7 +223,7 @@ class OffsetIndex(_SparseIndex):
         return (OffsetPosition(self.base_offset + relative, position) for relative, position in self.slots())
 
     def lookup(self, offset: int) -> OffsetPosition:
-        """Return the last entry at or below ``offset``; the segment's beginning when there is none."""
+        """Return the last entry at or below ``offset``; without one, the segment's beginning."""
         return OffsetPosition(*self.entry_below(offset))
 
     def entry_below(self, offset: int) -> tuple[int, int]:
@@ -236,8 +235,7 @@ class OffsetIndex(_SparseIndex):
         return (base, 0) if slot is None else (base + slot[0], slot[1])
 
     def at_position(self, position: int) -> int:
-        """Return the number of the first entry at ``position`` or behind it; ``len(index)`` when there is
-        none."""
+        """Return the number of the first entry at or after ``position``; ``len(index)`` without one."""
         return self.count_not_above(position - 1, 1)
 
     def problems(
@@ -273,8 +271,7 @@ class TimeIndex(_SparseIndex):
         return (TimestampOffset(timestamp, base_offset + relative) for timestamp, relative in self.slots())
 
     def lookup(self, timestamp: int) -> TimestampOffset:
-        """Return the last entry at or below ``timestamp``; timestamp -1 at the base offset when there is
-        none."""
+        """Return the last entry at or below ``timestamp``; without one, timestamp -1 at the base offset."""
         found = self.count_not_above(timestamp)
         return self[found - 1] if found else TimestampOffset(NO_TIMESTAMP, self.base_offset)
 
@@ -302,7 +299,7 @@ def _end(end_offset: int | None, base_offset: int) -> int:
 def _column_problems(
     name: str, column: Callable[[], Iterator[int]], low: int, end: int
 ) -> list[IndexProblem]:
-    """Return the entries where a column does not increase, and where it leaves low .. end - 1."""
+    """Return the entries where a column does not increase, or is outside low .. end - 1."""
     if _increases(column(), low, end):
         return []
     falling = (
@@ -319,7 +316,7 @@ def _column_problems(
 
 
 def _increases(column: Iterator[int], low: int, end: int) -> bool:
-    """Whether a column increases strictly from ``low`` or more to less than ``end``."""
+    """Return True if a column increases strictly within [low, end)."""
     before = low - 1
     for value in column:
         if value <= before:
@@ -329,7 +326,7 @@ def _increases(column: Iterator[int], low: int, end: int) -> bool:
 
 
 def _away_from_batches(index: OffsetIndex, last_offsets: Mapping[int, int]) -> list[IndexProblem]:
-    # Brokers before 4.0 name the last offset of the whole append, which may have had several batches.
+    # Brokers before 4.0 store the last offset of the whole append, which may have several batches.
     if all(map(ge, index.column(0), map(last_offsets.get, index.column(1), repeat(2**63)))):
         return []
     bad = (

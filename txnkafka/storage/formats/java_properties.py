@@ -18,8 +18,8 @@ __all__ = ["Property", "parse_properties"]
 
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
-# The key, up to the first separator that is not escaped; the separator; the value, up to a \\u that is bad.
-# One after the other: as one expression they would be tried in every division of the line when it is bad.
+# The key, up to the first unescaped separator; the separator; the value, up to a bad \\u.
+# Separate expressions: a single one would backtrack through every division of a bad line.
 _KEY = re.compile(r"(?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\=: \t\f])*+")
 _SEPARATOR = re.compile(r"[ \t\f]*+[=:]?+[ \t\f]*+")
 _VALUE = re.compile(r"(?:\\u[0-9A-Fa-f]{4}|\\[^u]|[^\\])*+")
@@ -34,8 +34,8 @@ class Property(NamedTuple):
 
 
 def parse_properties(data: bytes) -> Iterator[Property]:
-    """Yield the entries of a file in their order; of those with the same key the last one counts in Java.
-    Bytes are ISO 8859-1. Raises CorruptFileError for a bad unicode escape, with the number of its line."""
+    """Yield the entries of a file in order; in Java, the last entry of a repeated key counts. Bytes are ISO
+    8859-1. Raises CorruptFileError for a bad unicode escape, with the number of its line."""
     for line_number, text in _logical_lines(data.decode("latin-1")):
         found = _divided(text)
         if found is None:
@@ -44,9 +44,8 @@ def parse_properties(data: bytes) -> Iterator[Property]:
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield lines, without empty lines and comments, joined with those that continue them, each with the
-    number of its first line. As long as nothing but a backslash has come, the next line may still be a
-    comment."""
+    """Yield lines joined with their continuation lines, without empty lines and comments, each with the
+    number of its first line. After only a backslash, the next line may still be a comment."""
     parts: list[str] = []
     begin = 0
     for number, raw in enumerate(text.replace("\r\n", "\n").replace("\r", "\n").split("\n"), start=1):
@@ -75,7 +74,7 @@ def _divided(text: str) -> tuple[str, str] | None:
 
 def _end(pattern: re.Pattern[str], text: str, begin: int) -> int:
     match = pattern.match(text, begin)
-    assert match is not None  # each matches nothing, too
+    assert match is not None  # each expression also matches the empty string
     return match.end()
 
 

@@ -1,8 +1,8 @@
 """Decides by names alone whether a directory is a data directory, before anything is written to it.
 
 A name like ``app-1`` may look like a partition's by chance. A directory without ``meta.properties`` is
-therefore taken only when each directory named like a partition has Kafka's files, no file that Kafka would
-not write, and no foreign file beside it.
+therefore accepted only if each directory named like a partition contains only files that Kafka writes, at
+least one of them, and no foreign file is next to it.
 
 Source: ``LogLoader``, ``LogManager``, ``FileQuorumStateStore``, ``Snapshots``, ``RemoteIndexCache``.
 """
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["foreign_names", "holds_log"]
 
-_TEMPORARY: Final = ".tmp"  # of a small file that was being replaced
+_TEMPORARY: Final = ".tmp"  # suffix of a small file during its replacement
 _OF_A_DIRECTORY: Final = BROKER_FILES | {CLEAN_SHUTDOWN_FILE, META_PROPERTIES, "remote-log-index-cache"}
 _OF_A_PARTITION: Final = frozenset((LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, "quorum-state"))
 # Names that a file system, its snapshots or a version control system keep in an empty directory.
@@ -44,11 +44,12 @@ def holds_log(names: Collection[str]) -> bool:
 
 
 def foreign_names(files: FileSystem, path: str, entries: Collection[DirectoryEntry]) -> list[str]:
-    """Return what Kafka did not write among the ``entries`` of the directory at ``path``, which has no
-    ``meta.properties``: names in it, and names in directories named like a partition, as ``app-1/notes.txt``.
-    Such a directory without a file of Kafka is named itself, as ``app-1/``. Raises OSError.
+    """Return the names that Kafka did not write among the ``entries`` of the directory at ``path``, which has
+    no ``meta.properties``: names in it, and names in directories named like a partition, as
+    ``app-1/notes.txt``. A partition-like directory without any of Kafka's files is returned itself, as
+    ``app-1/``. Raises OSError.
 
-    A directory that is a link, or cannot be listed, is left out: nothing is written to it.
+    A directory that is a link, or cannot be listed, is left out: it is never written to.
     """
     found = []
     for entry in entries:

@@ -46,7 +46,7 @@ HIGH_WATERMARK_CHECKPOINT: Final = "replication-offset-checkpoint"
 LOG_START_OFFSET_CHECKPOINT: Final = "log-start-offset-checkpoint"
 CLEANER_OFFSET_CHECKPOINT: Final = "cleaner-offset-checkpoint"
 BOOTSTRAP_CHECKPOINT: Final = "bootstrap.checkpoint"
-# the files beside the partitions that a running broker reads and replaces
+# the files, outside partitions, that a running broker reads and replaces
 BROKER_FILES: Final = frozenset(
     (
         BOOTSTRAP_CHECKPOINT, CLEANER_OFFSET_CHECKPOINT, HIGH_WATERMARK_CHECKPOINT, LOCK_FILE,
@@ -80,7 +80,7 @@ class PartitionDirectory(NamedTuple):
 
 
 class SegmentFile(NamedTuple):
-    """The parsed name of a segment's file; a snapshot's offset is the first that it does not include."""
+    """The parsed name of a segment's file; a snapshot covers the offsets below its own."""
 
     base_offset: int
     kind: FileKind
@@ -88,7 +88,7 @@ class SegmentFile(NamedTuple):
 
 
 def parse_partition_directory(name: str) -> PartitionDirectory | None:
-    """Parse the name of a partition directory; None when Kafka would not accept it."""
+    """Parse the name of a partition directory; return None if Kafka would not accept it."""
     for state in _MARKED_STATES:
         if name.endswith(f"-{state}"):
             stem, _, unique_id = name.removesuffix(f"-{state}").rpartition(".")
@@ -110,8 +110,8 @@ def _directory(name: str, state: DirectoryState, unique_id: str | None) -> Parti
 
 
 def marked_directory(topic_partition: TopicPartition, state: DirectoryState, unique_id: str) -> str:
-    """Return the name of a partition directory that is not ``current``. Where it would be too long, the topic
-    is cut: without the partition number neither this loader nor Kafka's would know the directory again
+    """Return the name of a partition directory that is not ``current``. In a name that would be too long, the
+    topic is cut: without the partition number, neither this loader nor Kafka's would recognize the directory
     (``LocalLog.logDirNameWithSuffixCappedLength``)."""
     topic, rest = topic_partition.topic, f"-{topic_partition.partition}.{unique_id}-{state}"
     while len(topic.encode("utf-8", "surrogateescape")) > _LONGEST_NAME - len(rest):
@@ -135,6 +135,6 @@ def file_name(base_offset: int, kind: FileKind) -> str:
 
 
 def is_metadata_snapshot(name: str) -> bool:
-    """Whether this is the name of a snapshot of the metadata log: end offset and epoch, finished or not
+    """Return True for the name of a metadata log snapshot: end offset and epoch, finished or not
     (``Snapshots.parse``)."""
     return _METADATA_SNAPSHOT.fullmatch(name) is not None

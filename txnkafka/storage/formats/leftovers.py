@@ -1,9 +1,9 @@
 """Finds the deletions and compactions that a crash interrupted in a partition directory, by file names. An
-owner finishes them, a reader sees the directory as if they were finished.
+owner finishes them; a reader treats the directory as if they were finished.
 
 ``.deleted`` and ``.cleaned`` files are useless. A ``.swap`` segment is complete and durable: it replaces the
-segments whose offsets it covers. If there are ``.cleaned`` files, swaps at or above the smallest of them are
-parts of a split that did not finish, and are useless, too.
+segments whose offsets it covers. If ``.cleaned`` files exist, swaps at or above the smallest of their offsets
+are parts of an unfinished split, and also useless.
 
 Source: ``LogLoader.load``, ``LogLoader.removeTempFilesAndCollectSwapFiles``.
 """
@@ -39,9 +39,9 @@ def leftovers(files: Iterable[SegmentFile]) -> Leftovers:
 
 
 def replaced_offsets(ends: Mapping[int, int]) -> range:
-    """Return the base offsets of the segments that swapped segments replace, for ``is_replaced``. ``ends``
-    has the end offset of each swapped segment by its base offset; one without batches replaces the segment
-    with the same base offset."""
+    """Return the range of base offsets that swapped segments replace, for ``is_replaced``. ``ends`` maps the
+    base offset of each swapped segment to its end offset; a swapped segment without batches replaces the
+    segment with the same base offset."""
     if not ends:
         return range(0)
     start = min(ends)
@@ -49,7 +49,6 @@ def replaced_offsets(ends: Mapping[int, int]) -> range:
 
 
 def is_replaced(base_offset: int, kind: str, replaced: range) -> bool:
-    """Whether a file without suffix is one that swapped segments replace. The snapshot at their start is not,
-    other than in ``LogLoader``: it has the state in front of them, and nothing else knows the producers of
-    segments that are gone."""
+    """Return True if swapped segments replace a file without suffix. Unlike in ``LogLoader``, the snapshot at
+    their start stays: it has the state before them, which no other file has for deleted segments."""
     return base_offset in replaced and (kind != "snapshot" or base_offset != replaced.start)

@@ -1,8 +1,8 @@
-"""Size limits of the files beside the logs; larger files count as damaged and are not read.
+"""Size limits of the small files of a log directory; larger files count as damaged and are not read.
 
-Each limit allows the files of the largest brokers, with some margin, and no more: a sparse file of a gigabyte
-is easy to send. A derived file beyond its limit is treated like a damaged one (the log decides), any other
-file like an unreadable one.
+Each limit allows the files of the largest brokers with some margin, but not more: a sparse file of a gigabyte
+is easy to send. A derived file beyond its limit is treated as damaged (the log decides), any other file as
+unreadable.
 
 | file | Kafka writes | limit |
 |---|---|---|
@@ -13,7 +13,7 @@ file like an unreadable one.
 | ``.txnindex`` | 34 bytes an aborted transaction, a million of them in a segment of 1 GiB | 32 MiB |
 | ``.snapshot`` | 46 bytes a producer of a day; ten new ones a second are 864,000 | 64 MiB |
 
-Memory for a file is its size and a small constant, not a multiple: entries are parsed one by one.
+Memory for a file is its size plus a small constant, not a multiple: entries are parsed one by one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SNAPSHOT_LIMIT: Final = 64 << 20
 
 
 def read_derived(files: FileSystem, path: str, limit: int) -> bytes:
-    """Read a file that is derived from the log. Raises CorruptFileError when it is larger than its limit, and
+    """Read a file derived from the log. Raises CorruptFileError if it is larger than its limit, and
     OSError."""
     try:
         return files.read(path, limit)

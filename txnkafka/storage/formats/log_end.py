@@ -1,11 +1,11 @@
-"""Decides where a log ends, by one rule for its owner, for readers and for ``verify``: pure functions over
-scanned batches.
+"""Decides where a log ends, by the same rules for its owner, for readers and for ``verify``: pure functions
+over scanned batches.
 
 Kafka trusts a clean shutdown and recovers otherwise: from the segment of the recovery point on it checks
 every batch, and truncates the log at the first one that is torn or whose CRC is wrong. It accepts two kinds
-of damage that no CRC covers, because its recovery does not check them: an unknown magic, which it takes for
-2, and base offsets that decrease. A reader reports the same log end as a broker; an owner truncates the log
-at such a batch, because records appended behind it could not be read. That difference is ``EndRule``.
+of damage that no CRC covers, because its recovery does not check for them: an unknown magic, treated as 2,
+and decreasing base offsets. A reader reports the same log end as a broker; an owner truncates the log at such
+a batch, because records appended after it could not be read. ``EndRule`` is that difference.
 
 Source: ``LogLoader.recoverLog``, ``LogSegment.recover``.
 """
@@ -27,8 +27,8 @@ BAD_MAGIC = "the batch that begins there has an unknown magic"
 
 
 class EndRule(NamedTuple):
-    """The faults that end a log besides a wrong CRC and a torn tail: a batch of an unknown magic; a batch
-    whose offsets contradict those around it; bytes that are no batch at the end of a segment that is not the
+    """The faults that end a log in addition to a wrong CRC and a torn tail: a batch of unknown magic; a batch
+    whose offsets contradict its neighbours; bytes that are not a batch at the end of a segment before the
     last."""
 
     at_unknown_magic: bool
@@ -36,27 +36,27 @@ class EndRule(NamedTuple):
     at_torn_segment: bool
 
     def ends_log(self, stop: str, *, is_last: bool) -> bool:
-        """Whether the log ends where the batches of a segment end; ``stop`` is the reason for that."""
+        """Return True if the log ends where the batches of a segment end, for the reason ``stop``."""
         return stop != "end" and (stop == "crc" or is_last or self.at_torn_segment)
 
 
-# Reading reports damage in a closed segment, so for a reader the log continues behind it.
+# Reading reports damage in a closed segment, so for a reader the log continues after it.
 BROKER = EndRule(at_unknown_magic=False, at_disorder=False, at_torn_segment=False)
 OWNER = EndRule(at_unknown_magic=True, at_disorder=True, at_torn_segment=True)
 
 
 def first_unsettled(bases: Sequence[int], *, clean_shutdown: bool, recovery_point: int | None) -> int:
-    """Return the number of the first segment, of those with these base offsets, in which the log may end: the
-    one of the recovery point. After a clean shutdown, and with an unknown recovery point, it is the last
-    one."""
+    """Return the number of the first segment in which the log may end: the segment of the recovery point, or
+    the last one after a clean shutdown or with an unknown recovery point. ``bases`` are the segments' base
+    offsets."""
     if clean_shutdown or recovery_point is None:
         return len(bases) - 1
     return max((number for number, base in enumerate(bases) if base <= recovery_point), default=0)
 
 
 def first_bad(index: BatchIndex, data: memoryview, position: int, rule: EndRule) -> int:
-    """Return the number of the first batch of a window whose CRC is wrong, or that ends the log by its magic;
-    the number of all batches where there is none. ``data`` are the bytes from ``position`` on."""
+    """Return the number of the first batch of a window that has a wrong CRC, or ends the log by its magic;
+    the number of batches if none does. ``data`` are the bytes from ``position`` on."""
     bad = first_invalid_crc(data, index, position=position)
     while bad < len(index) and index.magic[bad] > NEWEST_MAGIC and not rule.at_unknown_magic:
         bad = first_invalid_crc(data, index, position=position, start=bad + 1)
@@ -64,13 +64,13 @@ def first_bad(index: BatchIndex, data: memoryview, position: int, rule: EndRule)
 
 
 def fault_of(index: BatchIndex, number: int) -> str:
-    """Return the fault of a batch that is the first bad one."""
+    """Return the fault of the first bad batch."""
     return BAD_MAGIC if index.magic[number] > NEWEST_MAGIC else BAD_CRC
 
 
 class End(NamedTuple):
     """The result of a check: the first ``accepted`` batches are in the log, which continues at
-    ``next_offset``. From number ``behind`` on their offsets contradict those before them."""
+    ``next_offset``. From number ``behind`` on, their offsets contradict earlier ones."""
 
     accepted: int
     next_offset: int
@@ -85,8 +85,8 @@ def decide_end(
     rule: EndRule,
     is_intact: IsIntact = all_intact,
 ) -> End:
-    """Find where the log ends by the offsets of batches that are sound otherwise. The log before them ends at
-    ``next_offset``, the rest behind them begins at ``limit``. A repeated batch is no damage."""
+    """Find where the log ends by the offsets of otherwise sound batches. The log before them ends at
+    ``next_offset``, the rest after them begins at ``limit``. A repeated batch is not damage."""
     misplaced = misplaced_batches(index, next_offset, limit, is_intact)
     count = misplaced[0] if misplaced and rule.at_disorder else len(index)
     left_out = set(misplaced)

@@ -2,7 +2,7 @@
 
 A Java properties file. Version 1 (KRaft) has ``cluster.id`` and ``node.id``, and since 3.7 ``directory.id``;
 version 0 (ZooKeeper, also a file without ``version``) has ``broker.id`` and perhaps ``cluster.id``. A file
-without the id of a node is damaged, such as one that is empty: Kafka does not start with it.
+without a node id, such as an empty one, is damaged: Kafka does not start with it.
 
 Source: ``org.apache.kafka.metadata.properties.MetaProperties``, ``KafkaRaftServer.initializeLogDirs``.
 """
@@ -25,7 +25,7 @@ _NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 class MetaProperties(NamedTuple):
-    """The owner of a log directory; fields that the version does not have are None."""
+    """The owner of a log directory; fields that the version lacks are None."""
 
     version: int
     cluster_id: str | None

@@ -1,11 +1,11 @@
 """Finds the damaged batch among batches that are out of order.
 
-A batch's base offset is not covered by its CRC, so a flipped bit there moves the batch to other offsets
-without any other sign. Offsets may have gaps (compaction) but never decrease, and end below the next segment.
-Where they decrease, the damaged batch is the previous one if its CRC is wrong, which covers its last offset;
-else it is the one whose removal leaves a gap that it would have filled: the previous one if there is room for
-it, else the current one. An exact repetition of the batch before it is not
-damage: Kafka's own recovery accepts it and consumers drop it.
+A batch's CRC does not cover its base offset, so a flipped bit there moves the batch to other offsets without
+any other sign. Offsets may have gaps (compaction) but never decrease, and end below the next segment. If they
+decrease, the damaged batch is the previous one if its CRC, which covers its last offset, is wrong; else it is
+the batch whose removal leaves a gap that it would have filled: the previous one if it fits into the gap, else
+the current one. An exact repetition of the previous batch is not damage: Kafka's recovery accepts it and
+consumers drop it.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ __all__ = ["NO_LIMIT", "IsIntact", "all_intact", "misplaced_batches", "repeated_
 
 NO_LIMIT = (1 << 63) - 1
 IsIntact = Callable[[BatchIndex, int], bool]
-"""Whether the CRC of a batch of an index is right; asked for batches that contradict the one behind them."""
+"""Returns True if a batch of an index has a correct CRC; called for batches that contradict the next one."""
 
 
 def all_intact(index: BatchIndex, i: int) -> bool:
-    """Where the CRCs of all batches were checked before."""
+    """Return True, for batches whose CRCs were all checked before."""
     return True
 
 
@@ -35,7 +35,7 @@ def misplaced_batches(
     if index.disorder(next_offset) == len(index) and (not len(index) or index.last_offset[-1] < limit):
         return []
     found: list[int] = []
-    ends = [next_offset]  # where the log ended before each batch that is kept, and after the last one
+    ends = [next_offset]  # end of the log before each kept batch, and after the last one
     kept: list[int] = []
     identities = _identities(index)
     for i, (base_offset, last_offset) in enumerate(zip(index.base_offset, index.last_offset, strict=True)):
@@ -60,8 +60,8 @@ def _length(index: BatchIndex, i: int) -> int:
 
 
 def repeated_batches(index: BatchIndex, last: BatchHeader | None = None) -> set[int]:
-    """Return the numbers of the batches that repeat the previous one exactly; ``last`` is the batch in front
-    of ``index``."""
+    """Return the numbers of the batches that repeat the previous one exactly; ``last`` is the batch before
+    ``index``."""
     identities = _identities(index)
     before = [None if last is None else (last.base_offset, last.size, last.crc), *identities]
     return {i for i, identity in enumerate(identities) if identity == before[i]}

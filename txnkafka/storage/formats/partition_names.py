@@ -1,9 +1,9 @@
-"""Selects the directories of a data directory that can be opened as partitions, and the errors that concern
-one partition alone.
+"""Selects the directories of a data directory that can be opened as partitions, and the errors that concern a
+single partition.
 
-Names are untrusted. A name is refused where no checkpoint could contain it (whitespace, no UTF-8), where
-Kafka would write it differently (``t-007``), and where it is a link: recovery truncates and replaces files,
-which must not happen elsewhere.
+Names are untrusted. A directory is refused if no checkpoint could contain its name (whitespace, not UTF-8),
+if Kafka would write the name differently (``t-007``), or if it is a link: recovery truncates and replaces
+files, which must not happen elsewhere.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ __all__ = [
 
 LOG = logging.getLogger("txnkafka.storage")
 _WHITESPACE = " \t\n\x0b\f\r"
-# Errors of one path, its permissions, or one inode. A failing or full disk, no memory and no more descriptors
-# concern all partitions.
+# Errors of one path, its permissions, or one inode. A failing or full disk, and a lack of
+# memory or descriptors, concern all partitions.
 _OF_ONE_FILE = frozenset(
     getattr(errno, name)
     for name in (
@@ -54,12 +54,12 @@ class NamedPartition(NamedTuple):
 
     @property
     def is_copy(self) -> bool:
-        """Whether Kafka makes a copy for another disk here, which it recovers unless it finds the marker."""
+        """True for Kafka's unfinished copy for another disk, which it recovers unless it finds the marker."""
         return self.parsed.state == "future"
 
 
 def named_partitions(entries: Iterable[DirectoryEntry]) -> Iterator[NamedPartition]:
-    """Return the partition directories among the entries of a data directory. A directory whose name is
+    """Yield the partition directories among the entries of a data directory. A directory whose name is
     another spelling of an existing partition is ignored."""
     listed = list(entries)
     names = {entry.name for entry in listed}
@@ -67,7 +67,7 @@ def named_partitions(entries: Iterable[DirectoryEntry]) -> Iterator[NamedPartiti
         parsed = parse_partition_directory(entry.name)
         if parsed is None or not entry.may_be_directory:
             if entry.is_directory:
-                LOG.warning("%r is no partition; Kafka would not start with it", entry.name)
+                LOG.warning("%r is not a partition; Kafka would not start with it", entry.name)
             continue
         canonical = str(parsed.topic_partition)
         if parsed.state == "current" and entry.name != canonical and canonical in names:
@@ -82,15 +82,14 @@ def _fault(entry: DirectoryEntry, parsed: PartitionDirectory) -> str:
     if entry.fault:
         return f"cannot be opened: {entry.fault}"
     if not fits_checkpoint(parsed.topic_partition.topic):
-        return "has a name that no checkpoint can hold: it has whitespace, or is no UTF-8"
+        return "has a name that no checkpoint can hold: it has whitespace, or is not UTF-8"
     if parsed.state == "current" and entry.name != str(parsed.topic_partition):
         return f"is called {parsed.topic_partition} by Kafka: rename it"
     return ""
 
 
 def fits_checkpoint(topic: str) -> bool:
-    """Whether a line of a checkpoint can contain the topic: words are separated by ASCII whitespace, in
-    UTF-8."""
+    """Return True if a checkpoint line can contain the topic: UTF-8 words, separated by ASCII whitespace."""
     try:
         topic.encode()
     except UnicodeEncodeError:
@@ -99,8 +98,8 @@ def fits_checkpoint(topic: str) -> bool:
 
 
 def fault_of_file(entry: DirectoryEntry) -> str:
-    """Return the reason why a file of a partition must not be written, or an empty string. Links are refused,
-    since they lead elsewhere."""
+    """Return the reason why a file of a partition must not be written, or an empty string. Links are refused:
+    their target is elsewhere."""
     if parse_segment_file(entry.name) is None:
         return ""
     if entry.is_link:
@@ -111,7 +110,7 @@ def fault_of_file(entry: DirectoryEntry) -> str:
 
 
 def concerns_one_partition(error: Exception) -> bool:
-    """Whether the error concerns one partition only, so that the others can be opened."""
+    """Return True if the error concerns only one partition, so that the others can be opened."""
     cause = error if isinstance(error, OSError) else error.__cause__
     if isinstance(cause, OSError):
         return cause.errno in _OF_ONE_FILE
@@ -119,7 +118,7 @@ def concerns_one_partition(error: Exception) -> bool:
 
 
 def unreadable(error: OSError) -> LogDirError:
-    """The error of a partition that ``error`` keeps from being opened."""
+    """Return the error of a partition that cannot be opened because of ``error``."""
     found = LogDirError(f"{error.filename}: {error.strerror}" if error.filename else str(error))
     found.__cause__ = error
     return found

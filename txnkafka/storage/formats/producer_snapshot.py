@@ -1,15 +1,15 @@
 """Parses ``.snapshot`` files, the state of all producers of a partition up to the offset in the file's name.
 
     0  i16  version (1)
-    2  u32  CRC-32C of everything behind it
+    2  u32  CRC-32C of all following bytes
     6  i32  number of producers
     10      46 bytes each: i64 producer id, i16 epoch, i32 last sequence, i64 last offset, i32 offset delta,
             i64 timestamp, i32 coordinator epoch, i64 first offset of the open transaction; -1 for none
 
-The checksum is verified before anything else is trusted, and the count must fill the file exactly, so that no
-wrong byte remains unnoticed. Entries are created one at a time, after all of them were checked. A damaged
-snapshot is dropped: an older one and the log give the same state. So is one that has a batch or a transaction
-at or above the offset in its name: the log below that offset cannot have given it.
+The checksum is verified first, and the count must fill the file exactly, so every wrong byte is noticed.
+Entries are created one at a time, after all were checked. A damaged snapshot is dropped: an older one and the
+log give the same state. A snapshot with a batch or a transaction at or above the offset in its name is also
+dropped: the log below that offset cannot have caused it.
 
 Source: ``ProducerStateManager.readSnapshot``, ``ProducerSnapshot.json``.
 """
@@ -40,12 +40,12 @@ _CRC_START = 6
 
 def parse_producer_snapshot(data: Buffer, end_offset: int = -1) -> list[ProducerStateEntry]:
     """Return the producers in the order of the file, which is arbitrary. ``end_offset`` is the offset in the
-    name of the file, -1 where it is not known. Raises ``CorruptFileError``."""
+    name of the file, -1 if unknown. Raises ``CorruptFileError``."""
     return list(iter_producer_snapshot(data, end_offset))
 
 
 def iter_producer_snapshot(data: Buffer, end_offset: int = -1) -> Iterator[ProducerStateEntry]:
-    """Yield the producers one by one. ``CorruptFileError`` is raised before the first one."""
+    """Yield the producers one by one. Raises ``CorruptFileError`` before the first one."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size:
         raise CorruptFileError(f"{len(view)} bytes are no producer snapshot", position=0)
@@ -62,8 +62,8 @@ def iter_producer_snapshot(data: Buffer, end_offset: int = -1) -> Iterator[Produ
 
 
 def _check_values(rows: memoryview, end_offset: int) -> None:
-    """Raise CorruptFileError for values that no log gives. The checksum is right, so the writer of the file
-    had a bug."""
+    """Raise CorruptFileError for values that no log causes. The checksum is correct, so the writer of the
+    file had a bug."""
     producer_ids = []
     for number, fields in enumerate(_ENTRY.iter_unpack(rows)):
         producer_id, _, sequence, last_offset, offset_delta, _, _, first = fields  # with any epoch
@@ -77,7 +77,7 @@ def _check_values(rows: memoryview, end_offset: int) -> None:
                 position=position,
             )
         producer_ids.append(producer_id)
-    producer_ids.sort()  # a set would be slow for ids chosen to collide
+    producer_ids.sort()  # colliding ids would make a set slow
     if any(map(eq, producer_ids, islice(producer_ids, 1, None))):
         raise CorruptFileError("a producer stands in the snapshot twice", position=_HEADER.size)
 

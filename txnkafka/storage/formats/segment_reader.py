@@ -1,13 +1,13 @@
-"""Readers of ``.log`` files: of one file up to some size, and of a whole segment of a partition.
+"""Readers of ``.log`` files: one file up to a given size, and a whole segment of a partition.
 
 The size is taken once, when the directory is listed: later appends of a broker are not visible, so every pass
 over the segment sees the same bytes. Bytes are either mapped (closed segments of a directory that no broker
 has locked) or read into a buffer that is reused; the reader never relies on bytes being unchanged since an
 earlier read.
 
-Bytes of a mapping may change while they are in use, because the file is truncated or written. So results
-count only after ``settled()`` has confirmed that the file is unchanged; otherwise the mapping is dropped, and
-the same bytes are read from the file, with the semantics of ``pread``.
+Mapped bytes may change while they are in use, because the file is truncated or written. So results count only
+after ``settled()`` has confirmed that the file is unchanged; otherwise the mapping is dropped, and the same
+bytes are read from the file, with the semantics of ``pread``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from txnkafka.record.crc import first_invalid_crc
 
 __all__ = ["MAX_OPEN_SEGMENTS", "LogFileReader", "SegmentReader", "divided"]
 
-MAPPED_WINDOW_BYTES = 4 << 20  # headers are scanned first, and should still be in the cache for the records
-ZERO_WINDOWS = 16  # the number of windows of zeros that are read; a preallocated segment may have 1 GiB
-MAX_OPEN_SEGMENTS = 64  # a partition with more closes each after a pass over it
+MAPPED_WINDOW_BYTES = 4 << 20  # headers are scanned first, and should still be cached when records are read
+ZERO_WINDOWS = 16  # limit of windows of zeros read; a preallocated segment may have 1 GiB
+MAX_OPEN_SEGMENTS = 64  # above it, a partition closes each segment after a pass
 
 Examine = Callable[[int, memoryview, BatchIndex], None]
 
@@ -44,8 +44,8 @@ class LogFileReader:
         self._buffer = bytearray()
 
     def read(self, position: int, length: int) -> memoryview:
-        """Read bytes of the log, which are valid until the next read. Returns fewer when the file has become
-        shorter."""
+        """Read bytes of the log, which are valid until the next read. Returns fewer bytes if the file has
+        become shorter."""
         if self._file is None:
             self._open()
         if self._mapping is not None:
@@ -77,9 +77,8 @@ class LogFileReader:
             raise self._unreadable(error) from error
 
     def settled(self) -> bool:
-        """Whether the bytes from ``read`` are still those of the file. When a mapped file has changed the
-        result is False, and from now on the file is read instead, so the caller must read the same bytes
-        again."""
+        """Return True if the bytes from ``read`` still match the file. If a mapped file has changed, return
+        False and read the file instead from now on: the caller must read the same bytes again."""
         if self._mapping is None or not self._mapping.changed():
             return True
         self._mapping = None
@@ -88,13 +87,12 @@ class LogFileReader:
 
     @property
     def guard(self) -> Callable[[], bool] | None:
-        """Return ``settled`` where the file is mapped; None where bytes are read into the reader's own
-        memory."""
+        """Return ``settled`` for a mapped file; None if bytes are read into the reader's own memory."""
         return self.settled if self.mapped else None
 
     def reader(self, position: int, data: memoryview) -> Callable[[int, int], memoryview]:
         """Return a function that reads (position, length) of the window at ``position``: from ``data``, or
-        again from the file once that has changed."""
+        from the file once it has changed."""
         from_mapping = self._mapping is not None
 
         def read(at: int, length: int) -> memoryview:
@@ -108,14 +106,14 @@ class LogFileReader:
         return LogDirError(f"cannot read {self.path}: {error.strerror or error}")
 
     def close(self) -> None:
-        """Close the file; it is opened again when needed."""
+        """Close the file; it is reopened on demand."""
         if self._file is not None:
             self._file.close()
         self._file = self._mapping = None
         self._buffer = bytearray()
 
     def is_intact(self, index: BatchIndex, i: int) -> bool:
-        """Whether the CRC of batch number ``i`` of an index of this file is right. Reads the batch."""
+        """Return True if batch number ``i`` of an index of this file has a correct CRC. Reads the batch."""
         position = index.position[i]
         while True:
             data = self.read(position, index.size[i])
@@ -130,10 +128,10 @@ class LogFileReader:
         """Yield (position, bytes, index of their batches) from a batch boundary to ``end``; each window has
         whole batches only.
 
-        The last window's index has the reason why the batches end. A window is 4 MiB when the file is mapped,
-        else the ``window_bytes`` of its file system, or one batch if that is larger. ``examine`` is called
-        with each window before it is yielded, and again if the file has changed meanwhile; later uses of a
-        window's bytes must check ``settled``.
+        The last window's index has the reason why the batches end. A window is 4 MiB for a mapped file, else
+        the ``window_bytes`` of its file system, or one batch if that is larger. ``examine`` is called with
+        each window before it is yielded, and again if the file has changed; later uses of a window's bytes
+        must check ``settled``.
         """
         try:
             yield from self._windows(start, self.size if end is None else min(end, self.size), examine)
@@ -156,7 +154,7 @@ class LogFileReader:
                 size = min(size, self._window_bytes)
                 continue
             if index.stop == "end" and at_end and position + len(data) < end:
-                # a file cut between two batches would look like a compacted segment
+                # otherwise a file cut between two batches would look like a compacted segment
                 index.truncate(len(index), "torn", "the file became shorter while it was read")
             # zeros at the end of a window may be the beginning of a batch, but a whole header of zeros is not
             stuck = index.stop == "garbage" or (index.stop == "zeros" and not len(index))
@@ -210,7 +208,7 @@ class LogFileReader:
         return data.count(0) < len(data)
 
     def _copy(self, position: int, length: int) -> bytearray:
-        """Read into new memory: the bytes of the last window stay valid."""
+        """Read into new memory, keeping the bytes of the last window valid."""
         assert self._file is not None
         data = bytearray(length)
         try:
@@ -244,8 +242,8 @@ class LogFileReader:
 
 class SegmentReader(LogFileReader):
     """Reads the files of one segment. ``files`` maps kinds (``log``, ``index``, ``timeindex``, ``txnindex``,
-    ``snapshot``) to paths. ``follows_cleaned``: the cleaner has been through the log in front of it.
-    ``final_size`` is the size of a file to which nothing is appended any more; None: that is unknown."""
+    ``snapshot``) to paths. ``follows_cleaned``: the cleaner has processed the log before it. ``final_size``
+    is the size of a file that gets no more appends; None if unknown."""
 
     def __init__(self, file_system: FileSystem, base_offset: int, files: dict[str, str], size: int) -> None:
         super().__init__(file_system, files["log"], size)
@@ -256,14 +254,14 @@ class SegmentReader(LogFileReader):
         self._index: BatchIndex | None = None
 
     def close(self) -> None:
-        """Close the file and drop the index; both are read again when needed."""
+        """Close the file and drop the index; both are read again on demand."""
         super().close()
         self._index = None
 
     def indexes(self) -> Iterator[BatchIndex]:
-        """Yield all batches of the segment, in one index that is kept until ``close``, or in several (see
-        ``divided``) that are built again each time. Bytes of earlier reads must not be used between two of
-        them. Raises FileChangedError, and CorruptRecordError for a batch that is too large."""
+        """Yield all batches of the segment, in one index that is kept until ``close``, or in several indexes
+        (see ``divided``) that are rebuilt each time. Bytes of earlier reads are invalid after each index.
+        Raises FileChangedError, and CorruptRecordError for a batch that is too large."""
         if self._index is not None:
             yield self._index
             return
@@ -286,9 +284,9 @@ class SegmentReader(LogFileReader):
         return self._of_the_listed_file(position)
 
     def _of_the_listed_file(self, position: int) -> Iterator[BatchIndex]:
-        """Yield the batches from ``position`` on. Raises FileChangedError where the file is not the listed
-        one, since its bytes up to the listed size would look damaged: a broker that compacts its log renames
-        another file to the name, and a follower truncates the file."""
+        """Yield the batches from ``position`` on. Raises FileChangedError if the file is not the listed one:
+        its bytes up to the listed size would look damaged. A broker that compacts its log renames another
+        file to the name, and a follower truncates the file."""
         for index in divided(index for _, _, index in self.windows(position)):
             change = "" if self._file is None else self._change(self._file.size(), index)
             if change:
@@ -300,22 +298,22 @@ class SegmentReader(LogFileReader):
             yield index
 
     def _change(self, size: int, index: BatchIndex) -> str:
-        """Return what the file of this size has become; nothing when it is the listed one or may have
-        grown, or when it changed behind this pass."""
+        """Return how the file of this size has changed; empty if it is the listed file, may have grown, or
+        changed after this pass."""
         if self.final_size is not None and size > self.final_size:
             return "longer"
         wanted = self.size if self.final_size is None else self.final_size
         return "shorter" if size < wanted and index.stop != "end" else ""
 
     def scan(self) -> BatchIndex:
-        """Return all batches of the segment in one index, however large that is."""
+        """Return all batches of the segment in one index of any size."""
         whole, *more = self.indexes()
         for window_index in more:
             whole.extend(window_index)
         return whole
 
     def end_offset(self) -> int:
-        """Return the offset behind the last batch; the base offset where there is none."""
+        """Return the offset after the last batch; the base offset without batches."""
         found = self.base_offset
         for index in self.indexes():
             found = index.last_offset[-1] + 1 if len(index) else found
@@ -333,16 +331,16 @@ class SegmentReader(LogFileReader):
         return found
 
     def remember(self, end_position: int, index: BatchIndex | None) -> None:
-        """Take over the result of an earlier scan, which has limited the segment to ``end_position``;
-        ``index`` is None when the segment has several."""
+        """Adopt the result of an earlier scan, which has limited the segment to ``end_position``; ``index``
+        is None if the segment has several indexes."""
         self.size, self._index = end_position, index
 
 
 def divided(windows: Iterable[BatchIndex]) -> Iterator[BatchIndex]:
     """Join the batches of ``windows`` (at least one) to indexes of about MAX_INDEXED_BATCHES.
 
-    They are divided where offsets are in order, so that a search for misplaced batches sees the neighbours of
-    each, unless the order is wrong everywhere. The last index has the reason why the batches end.
+    They are divided where offsets are in order, so that a search for misplaced batches sees every batch's
+    neighbours, unless the order is wrong everywhere. The last index has the reason why the batches end.
     """
     part = BatchIndex()
     for index in windows:

@@ -1,6 +1,6 @@
 """Converts Kafka's ids: 16 bytes, written as 22 characters of URL-safe base64 without padding.
 
-Topic ids and directory ids have the same form. The zero id stands for none and is never a valid topic id.
+Topic ids and directory ids have the same form. The zero id means "none" and is never a valid topic id.
 
 Source: ``org.apache.kafka.common.Uuid``.
 """

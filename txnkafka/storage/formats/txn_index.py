@@ -7,9 +7,9 @@ the markers.
     18  i64  last offset: the abort marker's
     26  i64  last stable offset when the marker was appended
 
-The file has no checksum and no length, and Kafka creates none when a segment has no aborts: an absent file is
-no proof that nothing was aborted. Parsing never raises; it returns the sound entries and the problems of the
-others, and the caller reads the log when there is a problem.
+The file has no checksum and no length, and Kafka creates no file for a segment without aborts: a missing file
+does not prove that nothing was aborted. Parsing never raises; it returns the sound entries and the problems
+of the others, and the caller reads the log if there is a problem.
 
 Source: ``TransactionIndex``, ``AbortedTxn``.
 """
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
 __all__ = ["ENTRY_SIZE", "AbortedTxn", "TxnIndexProblem", "iter_txn_index", "packed", "parse_txn_index"]
 
-_ENTRY = struct.Struct(">bbqqqq")  # Kafka's reader takes only the first byte for the version
+_ENTRY = struct.Struct(">bbqqqq")  # Kafka's reader uses only the first byte as the version
 ENTRY_SIZE = _ENTRY.size
 _MAX_PROBLEMS = 100
 _PIECE = 4096 * _ENTRY.size
 
 
 class AbortedTxn(NamedTuple):
-    """An aborted transaction; ``last_stable_offset`` is the first offset of the oldest other one open at its
-    end."""
+    """An aborted transaction; ``last_stable_offset`` is the first offset of the oldest other transaction open
+    at its end."""
 
     version: int
     producer_id: int
@@ -67,8 +67,8 @@ def parse_txn_index(data: Buffer, base_offset: int) -> tuple[list[AbortedTxn], l
 def iter_txn_index(
     data: Buffer, base_offset: int, problems: list[TxnIndexProblem] | None = None
 ) -> Iterator[tuple[int, AbortedTxn]]:
-    """Yield each sound entry with its position; problems are added to the list on the way. Only a small piece
-    of the file at a time is in memory as tuples."""
+    """Yield each sound entry with its position, and append problems to the list. Only a small piece of the
+    file at a time is in memory as tuples."""
     problems = [] if problems is None else problems
     view = memoryview(data).cast("B")
     whole = len(view) - len(view) % _ENTRY.size
@@ -88,15 +88,15 @@ def iter_txn_index(
         if len(problems) > _MAX_PROBLEMS:
             return
     if whole < len(view):
-        # Kafka appends behind such a fragment, which shifts every later entry.
-        problems.append(TxnIndexProblem(whole, f"{len(view) - whole} bytes behind the last whole entry"))
+        # Kafka appends after such a fragment, which shifts every later entry.
+        problems.append(TxnIndexProblem(whole, f"{len(view) - whole} bytes after the last whole entry"))
 
 
 def _sound_ones(
     rows: list[tuple[int, ...]], begin: int, bounds: tuple[int, int], problems: list[TxnIndexProblem]
 ) -> Iterator[tuple[int, AbortedTxn]]:
-    """Yield the sound ones of the entries from position ``begin`` on. ``bounds``: the segment's base offset,
-    and the last offset of the previous sound entry."""
+    """Yield the sound entries from position ``begin`` on. ``bounds``: the segment's base offset, and the last
+    offset of the previous sound entry."""
     base_offset, previous = bounds
     for position, (version, low_byte, *fields) in zip(count(begin, _ENTRY.size), rows):
         if len(problems) == _MAX_PROBLEMS:
@@ -114,7 +114,7 @@ def _sound_ones(
 
 
 def _sound_entries(rows: list[tuple[int, ...]], previous: int) -> list[AbortedTxn] | None:
-    """Return all entries, checked column by column, which is several times faster; None when there is a
+    """Return all entries after checking them column by column, which is several times faster; None for a
     fault."""
     versions, low_bytes, producer_ids, first_offsets, last_offsets, stable_offsets = zip(*rows, strict=True)
     sound = (
@@ -141,7 +141,7 @@ def _fault(entry: AbortedTxn, base_offset: int, previous_last_offset: int) -> st
     if not 0 <= entry.first_offset <= entry.last_offset:
         return f"the transaction begins at {entry.first_offset} and ends at {entry.last_offset}"
     if entry.last_offset < base_offset:
-        return f"last offset {entry.last_offset} lies below the segment's base offset {base_offset}"
+        return f"last offset {entry.last_offset} is below the segment's base offset {base_offset}"
     if entry.last_offset <= previous_last_offset:
         return f"last offset {entry.last_offset} follows {previous_last_offset}"
     if not 0 <= entry.last_stable_offset <= entry.last_offset + 1:

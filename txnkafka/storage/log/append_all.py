@@ -1,11 +1,11 @@
 """Appends several batches to one log in one call, with one gathered write per segment.
 
-Every batch is validated and checked as if the earlier batches of the call were in the log, and answered as if
-it had been appended alone: a refused batch does not affect the others. Until the write, only the tail of the
+Every batch is validated and checked as if the earlier batches of the call were in the log, and gets the
+answer of a single append: a refused batch does not affect the others. Until the write, only the tail of the
 active segment changes, which a failed write restores. The new producer states of waiting batches are kept in
 a separate table, as in Kafka's ``ProducerAppendInfo``.
 
-After a crash the log contains a prefix of the batches, of which the last may be torn, as with single appends.
+After a crash, the log contains a prefix of the batches, the last possibly torn, as after single appends.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ __all__ = ["append_all"]
 def append_all(
     log: PartitionLog, requests: Iterable[AppendRequest], *, now_ms: int, leader_epoch: int = 0
 ) -> list[AppendInfo | KafkaError]:
-    """Append batches as the leader; returns one answer per batch, in the order of the requests.
+    """Append batches as the leader; return one answer per batch, in the order of the requests.
 
     An answer is an AppendInfo, or the error that ``PartitionLog.append`` would raise. When a write fails, all
     batches answered since the previous write get its KafkaStorageError, also refused ones and duplicates:
@@ -56,7 +56,7 @@ def append_all(
 
 
 class _WaitingBatches:
-    """The batches that have offsets and answers, but are not written yet."""
+    """The batches with offsets and answers that are not written yet."""
 
     def __init__(self, log: PartitionLog, now_ms: int, leader_epoch: int) -> None:
         self.answers: list[AppendInfo | KafkaError] = []
@@ -75,7 +75,7 @@ class _WaitingBatches:
         self._verified: set[int] = set()  # producers whose verification ends with a waiting batch
 
     def append(self, request: AppendRequest) -> None:
-        """Decide about the next batch. The waiting batches are written first if the decision needs them."""
+        """Decide on the next batch. Write the waiting batches first if the decision needs them."""
         try:
             self.answers.append(self._decide(request))
         except (CorruptRecordError, KafkaStorageError, ProduceError) as error:
@@ -104,8 +104,8 @@ class _WaitingBatches:
         return appended(batch, log.log_start_offset, self._leader_epoch)
 
     def _check(self, batch: IncomingBatch, request: AppendRequest) -> Checked | None:
-        """Check the batch against the state of its producer. Returns None when older batches of the log must
-        be searched, for which the waiting batches have to be written first."""
+        """Check the batch against the state of its producer. Returns None if older batches must be searched
+        in the log, after writing the waiting batches."""
         log, producer_id = self._log, batch.producer_id
         if not self._batches:
             return check(log, batch, request.origin, request.transaction_version, request.guard)
@@ -123,7 +123,7 @@ class _WaitingBatches:
         return None if checked.code and checked.search_below != NO_OFFSET else checked
 
     def _must_be_last(self, batch: IncomingBatch) -> bool:
-        """Whether the waiting batches must be written before this one is handled."""
+        """Return True if the waiting batches must be written before this one is handled."""
         log = self._log
         return log.active.should_roll(batch, self._end_offset, self._now_ms) or (
             batch.is_control and log.active.txn_index is None  # the index is loaded from the file

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Appendable", "check", "is_verified", "validate"]
 
-LAST_OFFSET = 2**63 - 2  # the log end after it must fit into 64 bits, too
+LAST_OFFSET = 2**63 - 2  # the following log end must also fit into 64 bits
 
 
 class Appendable(Protocol):
@@ -53,8 +53,8 @@ class Appendable(Protocol):
 def validate(
     log: Appendable, batch: IncomingBatch, origin: AppendOrigin, now_ms: int, end_offset: int
 ) -> None:
-    """Validate a batch that will be appended at ``end_offset``, unless it is accepted already. Raises
-    ProduceError or CorruptRecordError, whose text names the partition."""
+    """Validate a batch to be appended at ``end_offset``, unless it is already accepted. Raises ProduceError
+    or CorruptRecordError with the partition's name."""
     try:
         if not batch.is_accepted:
             log.resources.validator.finish(batch, log.config, log.rules, origin, now_ms)
@@ -79,9 +79,9 @@ def validate(
 def check(
     log: Appendable, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
 ) -> Checked:
-    """Check a batch against the state of its producer. Before its sequence is refused, older batches of the
-    producer are searched in the log: the batch may be a duplicate of one of them. Raises CorruptRecordError,
-    and KafkaStorageError where they cannot be read; the log is not fenced by that."""
+    """Check a batch against the state of its producer. Before refusing its sequence, search older batches of
+    the producer in the log: the batch may duplicate one. Raises CorruptRecordError, and KafkaStorageError if
+    they cannot be read, which does not fence the log."""
     pending = log.verification.pending(batch.producer_id)
 
     def checked_now() -> Checked:
@@ -102,7 +102,7 @@ def check(
 
 
 def is_verified(log: Appendable, pending: PendingVerification | None, guard: int) -> bool:
-    """Whether a transactional batch with this guard may begin a transaction."""
+    """Return True if a transactional batch with this guard may begin a transaction."""
     if not log.config.transaction_partition_verification_enable:
         return True
     return pending is not None and pending.matches(guard)

@@ -18,20 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchPosition", "find_batch_in"]
 
-# An index interval as Kafka has it by default, and the header behind it.
+# Kafka's default index interval, plus the following header.
 READ_BYTES = 4096 + HEADER_SIZE
-# Buffers that no lookup uses at the moment. list.pop and list.append are atomic, so that logs in several
-# threads can share them.
+# Unused buffers. list.pop and list.append are atomic, so logs in several threads can share them.
 _BUFFERS: list[tuple[bytearray, memoryview]] = []
 
 
 def find_batch_in(
     file: ReadableFile, position: int, end: int, offset: int
 ) -> tuple[BatchPosition | None, int]:
-    """Find the first batch that ends at or after ``offset``; returns it and the position where the walk
-    stopped. The walk begins at ``position``, where a batch must begin, and ends at ``end``, the end of the
-    last batch in the file. Without a batch (None) it has stopped at ``end``, or at a header that is not
-    enough to prove that a batch is there. Raises OSError."""
+    """Find the first batch that ends at or after ``offset``; return it and the position where the walk
+    stopped. The walk begins at the batch at ``position``, and ends at ``end``, the end of the last batch in
+    the file. If the batch is None, it has stopped at ``end``, or at a header that does not prove a batch.
+    Raises OSError."""
     try:
         data, view = _BUFFERS.pop()
     except IndexError:

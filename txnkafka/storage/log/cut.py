@@ -15,8 +15,9 @@ __all__ = ["Cut"]
 
 
 class Cut(NamedTuple):
-    """The segments numbered ``[first, last)`` remain, the last of them up to ``position``. If none remains,
-    the log continues in a new segment at its end. A cut is at the beginning or at the end, not at both."""
+    """The segments numbered ``[first, last)`` remain; the last one is cut at ``position``. If no segment
+    remains, the log continues in a new segment at its end. A cut is at the beginning or at the end, not
+    both."""
 
     first: int
     last: int

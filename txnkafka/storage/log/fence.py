@@ -21,8 +21,8 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class Fence:
-    """``error`` is the error since which the log in ``directory`` accepts no appends; ``is_closed`` says that
-    its owner has closed it. An append looks at these and at ``owner.is_here`` before it calls ``check``."""
+    """``error`` is the error that stopped appends to the log in ``directory``; ``is_closed``: its owner has
+    closed it. An append tests both and ``owner.is_here`` before it calls ``check``."""
 
     __slots__ = ("_directory", "error", "is_closed", "owner", "topic_partition")
 
@@ -40,11 +40,11 @@ class Fence:
             LOG.error("%s accepts no more appends: %s", self.topic_partition, error)
 
     def check_owner(self) -> None:
-        """Raise LogDirError in any process but the one that opened the log, for example in its child, and
+        """Raise LogDirError in any process that did not open the log, for example in a child, and
         KafkaStorageError for a closed log."""
-        if not self.owner.is_here:  # checked without a call, since every append comes here
+        if not self.owner.is_here:  # tested without a call, because every append runs this
             self.owner.check(self._directory)
-        if self.is_closed:  # another owner may have the directory by now
+        if self.is_closed:  # the directory may have another owner now
             raise KafkaStorageError(f"{self.topic_partition} is closed: open {self._directory} again")
 
     def check(self) -> None:

@@ -2,9 +2,9 @@
 
 ``begin`` and ``finish`` are called by one thread at a time; ``LogFlush.run`` in between may run in parallel
 to all other methods. A rolled segment gets its final name when all data before it is durable: after a power
-cut only the last segment may be short, since a gap in the middle would look like the result of compaction.
-So a segment that is created while a flush runs waits for the next one: the end of the segment before it, and
-the files that its roll wrote, may lie behind the sync.
+cut, only the last segment may be short, because a gap within the log would look like the result of
+compaction. So a segment created during a flush waits for the next one: that flush may have synced too early
+for the end of the previous segment and the files written by the roll.
 
 Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 """
@@ -30,9 +30,9 @@ _NOTHING_LEFT: Final = (1 << 63) - 1
 
 
 class FlushState:
-    """The flush state of one log. All data below ``recovery_point`` is durable. ``has_unsynced_names`` says
-    that a file of the directory was created or renamed since the last flush began. ``oldest_ms`` is the
-    time of the first append that no flush covers; the append sets it."""
+    """The flush state of one log. All data below ``recovery_point`` is durable. ``has_unsynced_names``: a
+    file of the directory was created or renamed since the last flush began. ``oldest_ms`` is the time of the
+    first append not covered by a flush; the append sets it."""
 
     __slots__ = (
         "_contents", "_covered", "_directory", "_files", "_named_next", "_retired", "_rolled", "_segments",
@@ -53,36 +53,36 @@ class FlushState:
         self._snapshots = snapshots
         self.recovery_point = recovery_point
         self.has_unsynced_names = False
-        self._contents: dict[str, bytes] = {}  # small files that the next flush writes, by path
-        self._unwritten_from = _NOTHING_LEFT  # batches from here on need a content that is not in its file
-        self._covered: list[LogSegment] | None = None  # by the flush under way
-        self._named_next: LogSegment | None = None  # when the flush under way is durable
+        self._contents: dict[str, bytes] = {}  # small files for the next flush to write, by path
+        self._unwritten_from = _NOTHING_LEFT  # batches from here on depend on an unwritten content
+        self._covered: list[LogSegment] | None = None  # by the running flush
+        self._named_next: LogSegment | None = None  # once the running flush is durable
         self.oldest_ms: int | None = None
         self._rolled: list[LogSegment] = []  # closed and not flushed, their files still open
-        self._retired: list[LogSegment] = []  # deleted; closed when the flush under way is finished
+        self._retired: list[LogSegment] = []  # deleted; closed when the running flush is finished
 
     @property
     def is_flushing(self) -> bool:
-        """Whether a flush has begun and is not finished."""
+        """True between ``begin`` and ``finish`` of a flush."""
         return self._covered is not None
 
     @property
     def recovery_point_to_write(self) -> int:
-        """The recovery point for the checkpoint: recovery derives the contents that found no room
-        on the disk from the batches at and after it."""
+        """The recovery point for the checkpoint: recovery derives contents that did not fit on the disk from
+        the batches at and after it."""
         return min(self.recovery_point, self._unwritten_from)
 
     def check_contents(self) -> None:
-        """Raises OSError if a flush had no room for a content on which durable batches depend."""
+        """Raise OSError if a flush had no room for a content that durable batches depend on."""
         if self._unwritten_from < self.recovery_point:
             raise OSError(errno.ENOSPC, "no room for the leader epochs", self._directory)
 
     @property
     def has_contents(self) -> bool:
-        """Whether a small file has to be written by the next flush."""
+        """True if the next flush must write a small file."""
         return bool(self._contents)
 
-    # What the next flush has to sync
+    # Collecting the files of the next flush
 
     def on_roll(self, closed: LogSegment) -> None:
         """Record that the active segment was closed, and a new one created."""
@@ -90,20 +90,20 @@ class FlushState:
         self.has_unsynced_names = True
 
     def write_later(self, name: str, content: bytes, *, needed_from: int | None) -> None:
-        """Register a small file of the partition to be written by the next flush that has room for it. The
-        batches from the offset ``needed_from`` on depend on it; None: nothing does."""
+        """Register a small file of the partition for the next flush with enough disk space. The batches from
+        the offset ``needed_from`` on depend on it; None if no batch does."""
         self._contents[self._files.join(self._directory, name)] = content
         if needed_from is not None:
             self._unwritten_from = min(self._unwritten_from, needed_from)
 
     def write_again(self, flush: LogFlush) -> None:
-        """Register what a flush had no room for, unless there is something newer."""
+        """Register the contents that a flush had no room for, unless newer ones are registered."""
         self._contents = {**flush.contents, **self._contents}
         if not self._contents:
             self._unwritten_from = _NOTHING_LEFT
 
     def age_ms(self, now_ms: int) -> int | None:
-        """Return the age of the oldest batch that no flush covers; None when there is none."""
+        """Return the age of the oldest batch not covered by a flush, in milliseconds; None without one."""
         return None if self.oldest_ms is None else now_ms - self.oldest_ms
 
     def retire(self, segment: LogSegment) -> None:
@@ -118,9 +118,9 @@ class FlushState:
     # Flushing
 
     def begin(self, log_end: LogOffsetMetadata) -> tuple[LogFlush, LogOffsetMetadata]:
-        """Begin a flush up to the first segment without its final name; returns it and the position where it
-        ends. Raises OSError when a file cannot be opened; then nothing is flushed, and ``begin_nothing`` must
-        follow."""
+        """Begin a flush up to the first segment without its final name; return the flush and its end
+        position. Raises OSError if a file cannot be opened: then nothing is flushed, and ``begin_nothing``
+        must follow."""
         covered = [segment for segment in (*self._rolled, self._segments.active) if segment.is_named]
         files = [segment.file("log") for segment in covered if segment.has_unsynced_bytes]
         files += [file for segment in covered for file in segment.unsynced_files]
@@ -138,15 +138,15 @@ class FlushState:
         return LogFlush(end.offset, contents, files, paths, directories), end
 
     def begin_nothing(self) -> LogFlush:
-        """Begin a flush that syncs nothing: after a failure no sync makes the data durable."""
+        """Begin a flush without syncs: after a failure, no sync makes the data durable."""
         self._covered, self.oldest_ms = [], None
         return LogFlush(self.recovery_point, {}, (), (), ())
 
     def finish(self) -> None:
-        """End the flush under way. Closes the files of segments that get no more appends."""
+        """End the running flush. Closes the files of segments that get no more appends."""
         covered, self._covered = self._covered or [], None
         for segment in (*covered, *self._retired):
-            if segment is not self._segments.active and segment not in self._rolled:  # rolled since
+            if segment is not self._segments.active and segment not in self._rolled:  # rolled meanwhile
                 segment.unload()
                 segment.close()
             elif not segment.has_unsynced_bytes:
@@ -154,7 +154,7 @@ class FlushState:
         self._retired = []
 
     def on_durable(self, end_offset: int) -> None:
-        """Record that all data below ``end_offset`` is durable, and rename the first segment that had no
+        """Record that all data below ``end_offset`` is durable, and rename the first segment that lacked its
         final name when the flush began. Raises OSError."""
         self.recovery_point = max(self.recovery_point, end_offset)
         if self._named_next is not None:
@@ -174,7 +174,7 @@ class FlushState:
         self.recovery_point = min(self.recovery_point, offset)
 
     def sync_segments(self) -> None:
-        """Sync all segments, and give each its final name. The high watermark stays. Raises OSError."""
+        """Sync all segments, and give them their final names. The high watermark stays. Raises OSError."""
         for segment in (*self._rolled, self._segments.active):
             if not segment.is_named:
                 segment.files.become("")
@@ -185,7 +185,7 @@ class FlushState:
     def sync_cut(self, log_end_offset: int) -> None:
         """Sync a truncation: the log ends at ``log_end_offset``. Raises OSError."""
         active = self._segments.active
-        active.save()  # below the recovery point recovery trusts the indexes
+        active.save()  # recovery trusts the indexes below the recovery point
         active.sync()
         for path, content in self._contents.items():
             replace_file(self._files, path, content)
@@ -197,7 +197,7 @@ class FlushState:
 
     def sync_derived(self) -> None:
         """Sync indexes and snapshots; the batches are durable. Raises OSError."""
-        # most of ten thousand partitions have nothing new, and then nothing is synced
+        # most of ten thousand partitions have no new data, so nothing is synced
         changed = [
             segment for segment in self._segments if segment.unsynced_files or segment.has_unsynced_bytes
         ]

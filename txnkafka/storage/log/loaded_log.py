@@ -1,4 +1,4 @@
-"""A log as recovery has loaded it, before anything is appended.
+"""A log as loaded by recovery, before any append.
 
 Source: ``LoadedLogOffsets``, ``LogLoader.load``.
 """
@@ -26,8 +26,8 @@ class LoadedLog:
     them.
 
     All data below ``log_end_offset`` is durable: recovery point and high watermark equal the log end.
-    ``epoch_file_is_current`` is False when the epochs on the disk are not ``epochs``. ``producers`` is the
-    state at the log end, as of ``loaded_ms``. ``repairs`` lists what recovery has changed.
+    ``epoch_file_is_current`` is False if the epochs on the disk differ from ``epochs``. ``producers`` is the
+    state at the log end, as of ``loaded_ms``. ``repairs`` lists the changes made by recovery.
     """
 
     segments: Sequence[LogSegment]

@@ -35,7 +35,7 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class LocalLog:
-    """The ``segments`` in ``directory``. ``flushing`` tracks which data is durable, ``deleted`` the files to
+    """The ``segments`` in ``directory``. ``flushing`` tracks the durable data, ``deleted`` the files to
     remove later. ``on_repair`` is called when an index of a segment is rebuilt."""
 
     __slots__ = (
@@ -68,28 +68,28 @@ class LocalLog:
         return segment
 
     def roll(self, base_offset: int, config: LogConfig, now_ms: int) -> None:
-        """Create a segment after the active one, which was sealed. Its files have a suffix that recovery
-        ignores, since the data before it is not durable yet. Raises OSError."""
+        """Create a segment after the sealed active one. Its files have a suffix that recovery ignores,
+        because the data before it is not durable yet. Raises OSError."""
         SegmentFiles(self._files, self.directory, base_offset).remove_leftovers()
         fresh = LogSegment(
             self._files, self.directory, base_offset, config, created_ms=now_ms, suffix=UNNAMED
         )
-        fresh.files.remove_leftovers()  # of a roll that failed
+        fresh.files.remove_leftovers()  # of a failed roll
         try:
             fresh.files.create("log")
             if config.preallocate:
                 fresh.preallocate()
         except OSError:
-            with contextlib.suppress(OSError):  # the first error is raised
+            with contextlib.suppress(OSError):  # raise the first error
                 fresh.files.remove()
             raise
         self.flushing.on_roll(self.segments.active)
         self.segments.append(self._adopt(fresh))
 
     def write_failed(self, error: OSError) -> NoReturn:
-        """Raise KafkaStorageError for a failed write to the active segment. When the disk is full, or there
-        is no file descriptor left, and the file can be trimmed, the log remains usable, and one line is
-        logged until it has grown; else it is fenced."""
+        """Raise KafkaStorageError for a failed write to the active segment. If the disk is full or no file
+        descriptor is left, and the file can be trimmed, the log remains usable, and one line is logged until
+        it has grown; otherwise the log is fenced."""
         if not self._is_usable_after(error):
             self._fence.put_up(error)
         self._fence.check()
@@ -109,14 +109,15 @@ class LocalLog:
             return False
         try:
             self.segments.active.trim()
-        except OSError as again:  # without a descriptor for the log, no byte was written
+        except OSError as again:  # without a descriptor, no byte was written
             return has_no_descriptor and again.errno in NO_DESCRIPTOR
         return True
 
     def deletion(self, count: int, remove_at_ms: int) -> SegmentDeletion:
-        """Remove the first segments, not all, from the log, with their snapshots, and return the work that
-        deletes their files. The work first syncs the snapshot at the new beginning: only it records the
-        producers of the deleted segments. An error of the work fences the log; nothing fails before it."""
+        """Remove the first ``count`` segments (not all) from the log, with their snapshots, and return the
+        work that deletes their files. The work first syncs the snapshot at the new beginning, which alone
+        records the producers of the deleted segments. An error of the work fences the log; this call itself
+        does not fail."""
         taken = self.segments.take_first(count)
         unsynced = self._snapshots.take_unsynced(self.segments[0].base_offset)
         useless = self._snapshots.forget(segment.base_offset for segment in taken)
@@ -134,7 +135,7 @@ class LocalLog:
 
     def drop_from(self, cut: Cut, config: LogConfig, now_ms: int) -> None:
         """Delete the segments after a cut, and truncate the last remaining one. Raises OSError."""
-        # from the end, one after the other, so that a crash leaves no gap
+        # from the end backwards, so that a crash leaves no gap
         for segment in reversed(self.segments[cut.last :]):
             self.delete(segment, now_ms + config.file_delete_delay_ms)
         fresh = None
@@ -151,8 +152,8 @@ class LocalLog:
         self.flushing.has_unsynced_names = True
 
     def replace(self, replaced: Sequence[LogSegment], by: LogSegment, remove_at_ms: int) -> None:
-        """Replace consecutive segments by one that a crash replaces them by, too. Their files are renamed
-        like those of ``delete``, not durably. Raises OSError."""
+        """Replace consecutive segments by one whose ``.swap`` files already count after a crash. The old
+        files are renamed as in ``delete``, but not durably. Raises OSError."""
         self._fence.check_owner()
         for segment in replaced:
             self.deleted.add(segment.files.mark_deleted(), remove_at_ms)
@@ -165,12 +166,12 @@ class LocalLog:
         ``remove_at_ms``. Raises OSError."""
         self._fence.check_owner()
         renamed = segment.files.mark_deleted()
-        self._files.sync_directory(self.directory)  # before another is renamed
+        self._files.sync_directory(self.directory)  # before the next rename
         self.deleted.add(renamed, remove_at_ms)
         self.flushing.retire(segment)
 
     def removal(self, now_ms: int) -> FileRemoval | None:
-        """Return the work that removes the ``.deleted`` files that are due; None when there are none."""
+        """Return the work that removes the due ``.deleted`` files; None without any."""
         self._fence.check_owner()
         return self.deleted.removal(now_ms)
 
@@ -184,7 +185,7 @@ class LocalLog:
         """Seal the active segment against appends, and write its indexes. Raises OSError."""
         active = self.segments.active
         active.seal()
-        if active.was_preallocated:  # whatever the setting is now
+        if active.was_preallocated:  # regardless of the present setting
             active.trim()
         active.save()
 

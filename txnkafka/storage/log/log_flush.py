@@ -1,4 +1,4 @@
-"""The part of a flush that waits for the disk; the host runs it outside of any lock.
+"""The part of a flush that waits for the disk; the host runs it outside any lock.
 
 Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 """
@@ -21,9 +21,9 @@ __all__ = ["LogFlush", "sync_file"]
 
 class LogFlush(NamedTuple):
     """The writes and syncs that make all data below ``end_offset`` durable, in this order: ``contents`` of
-    small files by path, open ``files``, ``paths`` of other files, then the names in ``directories``.
-    ``run`` removes each content that it has written. It leaves those for which the disk has no room to a
-    later flush: recovery derives them from the batches (``FlushState.recovery_point_to_write``)."""
+    small files by path, open ``files``, ``paths`` of other files, then the names in ``directories``. ``run``
+    removes each content after writing it. Contents that do not fit on the disk are left to a later flush:
+    recovery derives them from the batches (``FlushState.recovery_point_to_write``)."""
 
     end_offset: int
     contents: dict[str, bytes]
@@ -32,7 +32,7 @@ class LogFlush(NamedTuple):
     directories: Sequence[str]
 
     def run(self, files: DataFiles) -> None:
-        """Write and sync them. Raises OSError."""
+        """Write and sync everything. Raises OSError."""
         for path in list(self.contents):
             try:
                 replace_file(files, path, self.contents[path])
@@ -44,7 +44,7 @@ class LogFlush(NamedTuple):
         for file in self.files:
             file.sync()
         for path in self.paths:
-            with suppress(FileNotFoundError):  # it was removed meanwhile, and is not needed any more
+            with suppress(FileNotFoundError):  # removed since, and no longer needed
                 sync_file(files, path)
         for directory in self.directories:
             files.sync_directory(directory)

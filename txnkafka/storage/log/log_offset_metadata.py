@@ -1,9 +1,9 @@
-"""Keeps the file positions of the offsets where reads end: a fetch up to one of them needs no scan, and
-counting the bytes between two of them needs no IO.
+"""Caches the file positions of the offsets where reads end: a fetch up to such an offset needs no scan, and
+counting the bytes between two needs no IO.
 
-The position of the high watermark is that of the log end when the flush began; the position of the first
-unstable offset is that of the log end before the transaction's first batch. After recovery or a truncation
-these are not known; then they are looked up in the log once and kept.
+The high watermark's position was the log end when the flush began; the first unstable offset's position was
+the log end before the transaction's first batch. After recovery or a truncation the positions are unknown,
+looked up in the log once, and cached.
 
 Source: ``LogOffsetMetadata``, ``UnifiedLog.fetchOffsetSnapshot``, ``ProducerStateManager``.
 """
@@ -33,7 +33,7 @@ class LogOffsetMetadata(NamedTuple):
 
 
 class OffsetPositions:
-    """The known positions in ``segments``. The log reports the offsets that move; unknown positions are
+    """The known positions in ``segments``. The log reports every change of the offsets; unknown positions are
     looked up. Methods that return a position raise CorruptRecordError and OSError."""
 
     __slots__ = (
@@ -47,17 +47,17 @@ class OffsetPositions:
 
     def clear(self) -> None:
         """Forget all positions: the log was truncated, or its segments were rewritten."""
-        self._flush_end: LogOffsetMetadata | None = None  # of the last flush that began
-        self._reached: LogOffsetMetadata | None = None  # by the high watermark when it moved last
-        self.waited_at: LogOffsetMetadata | None = None  # the high watermark before: consumers wait there
+        self._flush_end: LogOffsetMetadata | None = None  # log end at the start of the last flush
+        self._reached: LogOffsetMetadata | None = None  # position of the high watermark after its last move
+        self.waited_at: LogOffsetMetadata | None = None  # the previous high watermark: consumers wait there
         self._high_watermark: LogOffsetMetadata | None = None
-        self._unstable: LogOffsetMetadata | None = None  # the one asked for last
-        self._log_start: tuple[int, LogOffsetMetadata] | None = None  # by the log start it was asked for
-        # where transactions began that are open, or ended above the high watermark, by first offset
+        self._unstable: LogOffsetMetadata | None = None  # cached for the last request
+        self._log_start: tuple[int, LogOffsetMetadata] | None = None  # cached for a log start
+        # starts of transactions that are open, or ended above the high watermark, by first offset
         self._begun: dict[int, LogOffsetMetadata] = {}
-        self._ended: deque[tuple[int, int]] = deque()  # of those that ended, last and first offset
+        self._ended: deque[tuple[int, int]] = deque()  # last and first offsets of ended transactions
 
-    # What moves
+    # Changes of offsets
 
     def on_transaction(self, begin: LogOffsetMetadata) -> None:
         """Record that a transaction begins with the batch at ``begin``."""
@@ -80,8 +80,7 @@ class OffsetPositions:
             del self._begun[self._ended.popleft()[1]]
 
     def on_roll(self, base_offset: int) -> None:
-        """Record that a new segment begins at the log end: ``base_offset`` is at its position 0 from now
-        on."""
+        """Record that a new segment begins at the log end: ``base_offset`` is now at its position 0."""
         rolled = LogOffsetMetadata(base_offset, base_offset, 0)
         if self._flush_end is not None and self._flush_end.offset == base_offset:
             self._flush_end = rolled
@@ -92,7 +91,7 @@ class OffsetPositions:
         if self._log_start is not None and self._log_start[1].offset == base_offset:
             self._log_start = None
 
-    # Where it is
+    # Positions of offsets
 
     def high_watermark(self, offset: int) -> LogOffsetMetadata:
         """Return the position of the high watermark, which is ``offset``."""

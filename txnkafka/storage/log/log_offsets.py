@@ -44,7 +44,7 @@ class LogOffsets(LogEnds):
         self.log_start, self.high_watermark, self.log_end = log_start, high_watermark, log_end
 
     def advance_high_watermark(self, offset: int) -> None:
-        """Make batches below ``offset``, at most those below the log end, visible to readers."""
+        """Make batches below ``offset``, limited to the log end, visible to readers."""
         offset = min(offset, self.log_end)
         if offset > self.high_watermark:
             self.high_watermark = offset

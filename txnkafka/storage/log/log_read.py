@@ -1,9 +1,9 @@
-"""Reads from an open log: returns a slice of one segment from an offset on, and the aborted transactions in
-it. No record is read or copied.
+"""Reads from an open log: a slice of one segment from an offset on, and the aborted transactions in it,
+without reading or copying records.
 
-A slice begins with a batch. If ``max_bytes`` ends inside of a batch, so does the slice, as in Kafka:
-consumers ignore a partial last batch. If the high watermark or the last stable offset limits the read, the
-slice ends exactly there.
+A slice begins with a batch. If ``max_bytes`` ends inside a batch, so does the slice, as in Kafka: consumers
+ignore a partial last batch. If the high watermark or the last stable offset limits the read, the slice ends
+exactly there.
 
 Source: ``UnifiedLog.read``, ``LocalLog.read``, ``LogSegment.read``, ``LocalLog.addAbortedTransactions``.
 """
@@ -33,10 +33,10 @@ _first_offset = attrgetter("first_offset")
 class LogRead(NamedTuple):
     """The answer to a read, and the offsets of the log at the same moment.
 
-    The caller has to release ``records``. Its first batch may begin below the requested offset; if there is
-    nothing to read, it is empty and gives the position where the offset will be. ``aborted_transactions`` has
-    the transactions with data in the slice, sorted by first offset; if ``max_bytes`` ended the slice, also
-    some that begin up to one index interval after it. It is None unless the read was read_committed.
+    The caller must release ``records``. Its first batch may begin below the requested offset; without data,
+    it is empty and has the position where the offset will be. ``aborted_transactions`` has the transactions
+    with data in the slice, sorted by first offset; if ``max_bytes`` ended the slice, also some that begin up
+    to one index interval after it. It is None unless the read was read_committed.
     """
 
     records: LogSlice
@@ -95,7 +95,7 @@ def _slice(
         and waited_at.offset == offset
         and waited_at.segment_base_offset == limit.segment_base_offset == active.base_offset
         and limit.position - waited_at.position <= max_bytes
-    ):  # a consumer at the end of the log fetches the newest batches: that needs no lookup
+    ):  # a consumer at the log end fetches the newest batches: no lookup needed
         size = limit.position - waited_at.position
         return active.files.slice(waited_at.position, size), limit.offset, len(log.segments) - 1
     number, segment, first = log.segments.locate(offset)
@@ -134,7 +134,7 @@ def aborted_transactions(log: PartitionLog, number: int, offset: int, end_offset
     if number == len(log.segments) - 1 and (index := log.active.txn_index) is not None and not index.entries:
         return []  # the usual case
     found: list[AbortedTxn] = []
-    ended = False  # before the segment, the transactions of the range
+    ended = False  # transactions in the range that ended before the segment
     for segment in islice(log.segments, number, None):
         index = segment.txn_index
         if index is None:

@@ -1,4 +1,4 @@
-"""The records of an open log, decoded: for the logs that the broker keeps its own state in.
+"""The decoded records of an open log, for the logs with the broker's own state.
 
 Source: ``CoordinatorLoaderImpl``, ``TransactionStateManager.loadTransactionMetadata``.
 """
@@ -24,15 +24,15 @@ Header = tuple[int, int, int, int]  # last offset, producer id, attributes, cont
 
 
 def records_of_log(log: PartitionLog) -> Iterator[Record]:
-    """Yield the records of all data batches from the log start to the log end, whether they are durable or
-    not. The log must not change meanwhile. Raises CorruptRecordError and OSError."""
+    """Yield the records of all data batches from the log start to the log end, durable or not. The log must
+    not change during the iteration. Raises CorruptRecordError and OSError."""
     for _, records in parts_of_log(log):
         yield from records
 
 
 def parts_of_log(log: PartitionLog) -> Iterator[tuple[Iterator[Header], Iterator[Record]]]:
-    """Yield the log in parts, each as the headers of all of its batches and the records of its data batches;
-    the records are to be used up before the next part. Else as ``records_of_log``."""
+    """Yield the log in parts: the headers of all batches of the part, and the records of its data batches,
+    which must be consumed before the next part. Otherwise like ``records_of_log``."""
     decoder = ChunkDecoder()
     for segment in log.segments:
         if not segment.size:

@@ -1,4 +1,4 @@
-"""The resources that the logs of one owner share, because a single log needs them only rarely."""
+"""Resources shared by the logs of one owner, because each log rarely needs them."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """One segment of an open log: appends, reads and truncation of its bytes, and its indexes.
 
-The ``.log`` file is authoritative. Both indexes and the list of aborted transactions are loaded when they are
-needed, kept in memory, and written by ``save``. Source: ``LogSegment``, ``LocalLog``.
+The ``.log`` file is authoritative. Both indexes and the list of aborted transactions are loaded on demand,
+kept in memory, and written by ``save``. Source: ``LogSegment``, ``LocalLog``.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _READ_BYTES = 64 << 10  # the first read of a lookup, from an index entry on
 
 class LogSegment(SegmentWriter):
     """One segment below ``directory``, in its ``files``. ``size`` is the position of the next batch.
-    ``SegmentWriter`` has ``append`` and what it changes."""
+    ``SegmentWriter`` has ``append`` and the fields that it changes."""
 
     config: LogConfig
     files: SegmentFiles
@@ -60,39 +60,39 @@ class LogSegment(SegmentWriter):
         self.files = SegmentFiles(data_files, directory, base_offset, suffix)
         self.base_offset = base_offset
         self.config = config
-        self.created_ms = created_ms  # or opened, by this process
+        self.created_ms = created_ms  # creation or opening by this process
         jitter_ms = min(config.segment_jitter_ms, config.segment_ms)
         self.roll_jitter_ms = random_below(jitter_ms) if jitter_ms else 0  # LogConfig.randomSegmentJitter
         self.modified_ms = created_ms  # time of the last write
         self.size = 0
-        self.rolling_timestamp = None  # the largest of the first batch
+        self.rolling_timestamp = None  # largest timestamp of the first batch
         self.max_timestamp, self.max_timestamp_offset = NO_TIMESTAMP, base_offset
         self.offset_index, self.time_index = OffsetIndex.owned(base_offset), TimeIndex.owned(base_offset)
-        self.txn_index = TxnIndexFile(base_offset)  # None until it is loaded: storage.log.transactions
-        self.listed_txns: TxnIndexFile | None = None  # instead: the file, not compared with the log
-        self.oldest_at_base: int | None = None  # where the oldest transaction open there began, once known
+        self.txn_index = TxnIndexFile(base_offset)  # None until loaded by storage.log.transactions
+        self.listed_txns: TxnIndexFile | None = None  # or: the file, without comparing it with the log
+        self.oldest_at_base: int | None = None  # start of the oldest transaction open at the base, once known
         self.has_unsynced_bytes = False
         self.unsynced_files: list[DataFile] = []  # the indexes among the files to sync
         self.on_repair: Callable[[str, str, str], None] = partial(LOG.warning, "%s is %s: %s")
         self.is_loaded = True
-        self.bytes_since_entry = 0  # of the offset index
+        self.bytes_since_entry = 0  # since the last entry of the offset index
         self.was_preallocated = False
 
     @property
     def is_named(self) -> bool:
-        """Whether the files have their final names, so that recovery takes the segment as part of the log."""
+        """True if the files have their final names: recovery keeps only such segments."""
         return not self.files.suffix
 
     def path(self, kind: FileKind) -> str:
-        """Return the path of a file of the segment, whether it exists or not."""
+        """Return the path of a file of the segment; the file need not exist."""
         return self.files.path(kind)
 
     def file(self, kind: FileKind) -> DataFile:
-        """Return the open file. Raises OSError, FileNotFoundError when it does not exist."""
+        """Return the open file. Raises OSError, FileNotFoundError if it does not exist."""
         return self.files.open(kind)
 
     def close(self) -> None:
-        """Close the files; they are opened again when they are needed."""
+        """Close the files; they are reopened on demand."""
         self.files.close()
 
     # Appending
@@ -159,7 +159,7 @@ class LogSegment(SegmentWriter):
     def windows(self, position: int = 0, end: int | None = None) -> Iterator[BatchIndex]:
         """Yield the headers of all batches between two batch boundaries, window by window."""
         if not self.size:
-            return  # there may be no file yet
+            return  # the file may not exist yet
         view = self.view()
         try:
             for _, _, index in view.windows(position, self.size if end is None else end):
@@ -179,8 +179,8 @@ class LogSegment(SegmentWriter):
         return self.offset_index[below - 1].position if below else 0
 
     def find(self, offset: int) -> BatchPosition | None:
-        """Find the first batch that ends at or after ``offset``; None when there is none. An index whose
-        entry points to no batch is rebuilt. Raises CorruptRecordError."""
+        """Find the first batch that ends at or after ``offset``; None without one. An index with an entry
+        that points to no batch is rebuilt. Raises CorruptRecordError."""
         if not self.is_loaded:
             self.load()
         for _ in range(2):
@@ -200,14 +200,14 @@ class LogSegment(SegmentWriter):
         place, position = find_batch_in(self.file("log"), entry_position, self.size, offset)
         if place is None and position < self.size:
             place, position = self._find_by_scan(offset, position)
-        # brokers before 4.0 gave the last offset of an append of several batches
+        # brokers before 4.0 stored the last offset of an append of several batches
         if place is not None and 0 < place.position == entry_position and place.last_offset > entry_offset:
             return None, entry_position
         return place, position
 
     def _find_by_scan(self, offset: int, position: int) -> tuple[BatchPosition | None, int]:
-        """Search from a position where the header alone is not enough: its magic is not known, so that the
-        CRC decides whether it is a batch. Returns the same as ``_find``."""
+        """Search from a position with an unknown magic, where the CRC must decide whether a batch begins.
+        Returns the same as ``_find``."""
         for index in self.windows(position):
             i = index.find(offset)
             if i < len(index):
@@ -242,8 +242,8 @@ class LogSegment(SegmentWriter):
             self.txn_index.save(self.file("txnindex"))
 
     def load(self) -> bool:
-        """Load the indexes into memory; returns False if they were there. If a file is missing or
-        inconsistent, both are rebuilt from the log. Raises CorruptRecordError and OSError; then the next call
+        """Load the indexes into memory; return False if they were already loaded. If a file is missing or
+        inconsistent, rebuild both from the log. Raises CorruptRecordError and OSError; then the next call
         tries again."""
         if self.is_loaded:
             return False
@@ -270,14 +270,14 @@ class LogSegment(SegmentWriter):
             self.max_timestamp, self.max_timestamp_offset = last[0], last[1] + self.base_offset
 
     def latest_timestamp(self) -> int:
-        """Return the largest timestamp, NO_TIMESTAMP without any. The indexes do not stay in memory for it: a
-        log may have any number of segments. Raises CorruptRecordError and OSError."""
+        """Return the largest timestamp, NO_TIMESTAMP without any. Does not keep the indexes in memory: a log
+        may have any number of segments. Raises CorruptRecordError and OSError."""
         if self.max_timestamp == NO_TIMESTAMP and self.load():
             self.unload()
         return self.max_timestamp
 
     def _read_indexes(self) -> str:
-        """Read the index files; returns what is wrong with them, an empty text when they are accepted."""
+        """Read the index files; return their fault, or an empty text if they are accepted."""
         indexes = read_indexes(self.files, self.base_offset, self.size)
         if isinstance(indexes, str):
             return indexes
@@ -293,8 +293,8 @@ class LogSegment(SegmentWriter):
             self._empty_indexes()
 
     def loaded_from(self, size: int, modified_ms: int) -> None:
-        """Use existing files: ``size`` bytes of log, last written at ``modified_ms``. Indexes are loaded on
-        demand."""
+        """Use existing files with ``size`` bytes of log, last written at ``modified_ms``. Indexes are loaded
+        on demand."""
         self.size = size
         self.modified_ms = modified_ms
         self.txn_index = None
@@ -305,22 +305,22 @@ class LogSegment(SegmentWriter):
         self.bytes_since_entry = 0
 
     def begin_again(self) -> None:
-        """Empty the indexes before the log is read from its beginning; ``note_all`` rebuilds them."""
+        """Empty the indexes before a pass over the whole log; ``note_all`` rebuilds them."""
         self.is_loaded = True
         self.forget_indexes()
 
     def _check_reach(self, batches: BatchIndex) -> None:
         if len(batches) and not self.fits(batches.last_offset[-1]):
             raise CorruptRecordError(
-                f"offset {batches.last_offset[-1]} is too far from the segment's base offset for any index; "
-                "Apache Kafka cuts such a segment in two when it starts, here it is not opened",
+                f"offset {batches.last_offset[-1]} exceeds the segment's index range; "
+                "Apache Kafka splits this segment when it starts, txnkafka refuses to open it",
                 position=batches.position[-1],
                 offset=batches.base_offset[-1],
                 file=self.path("log"),
             )
 
     def note_tail(self, batches: BatchIndex) -> None:
-        """Update the largest timestamp with the last batches of the segment, which no entry of the time index
+        """Update the largest timestamp from the last batches of the segment, which no entry of the time index
         covers."""
         self._check_reach(batches)
         for last_offset, timestamp in zip(batches.last_offset, batches.max_timestamp, strict=True):
@@ -328,7 +328,7 @@ class LogSegment(SegmentWriter):
                 self.max_timestamp, self.max_timestamp_offset = timestamp, last_offset
 
     def first_timestamp(self) -> int | None:
-        """Return the largest timestamp of the first batch, from which the segment's age counts."""
+        """Return the largest timestamp of the first batch, the start of the segment's age."""
         if self.rolling_timestamp is None and self.size:
             for index in self.windows(0, min(self.size, _READ_BYTES)):
                 self.rolling_timestamp = index.max_timestamp[0] if len(index) else None
@@ -364,7 +364,7 @@ class LogSegment(SegmentWriter):
         self._find_max_timestamp()
         if position == 0:
             self.rolling_timestamp = None
-        # Timestamps that no entry of the time index covers. Kafka loses them, so its segment looks too old.
+        # Timestamps not covered by the time index. Kafka loses them, so its segment looks too old.
         for index in self.windows(self.batch_before(position)):
             self.note_tail(index)
 
@@ -397,4 +397,4 @@ class LogSegment(SegmentWriter):
     def trim(self) -> None:
         """Truncate the file to the log in it, after preallocation or a failed write. Raises OSError."""
         self.file("log").truncate(self.size)
-        self.note_unsynced()  # else a power cut brings back what was cut off
+        self.note_unsynced()  # else a power cut restores the truncated bytes

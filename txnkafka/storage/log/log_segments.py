@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LogSegments", "segment_number"]
 
-_KEPT_INDEXES = 8  # of closed segments, in memory
+_KEPT_INDEXES = 8  # number of closed segments with indexes in memory
 
 
 class LogSegments(Sequence["LogSegment"]):

@@ -1,9 +1,8 @@
-"""A part of a segment as the answer to a fetch: the file, a position and a size, without a copy.
+"""A part of a segment as the response to a fetch: the file, a position and a size, without a copy.
 
 The file stays open until the slice is released, even if its segment is rolled, deleted, compacted or closed
-meanwhile. Another thread than the owner of the log may read and release a slice while the log changes. When
-the log is truncated, its slices end at that position, so that batches appended there later are not read as
-part of the slice.
+before. Threads other than the log's owner may read and release a slice while the log changes. A truncation of
+the log ends its slices at that position, so that batches appended there later do not become part of a slice.
 
 Source: ``FileRecords.slice``, ``FetchDataInfo``.
 """
@@ -22,20 +21,19 @@ _NO_END = (1 << 63) - 1
 
 
 class SlicedFile:
-    """An open file that a segment shares with slices; the last holder that releases it closes it."""
+    """An open file shared by a segment and slices; the last release closes it."""
 
     __slots__ = ("_others", "end", "file")
 
     def __init__(self, file: DataFile) -> None:
         self.file = file
-        self.end = _NO_END  # the end of all slices, after a truncation of the log
-        # One element for each holder but one. append and pop are atomic, so if several threads release the
-        # file at once, exactly one finds the list empty.
+        self.end = _NO_END  # the end of all slices after a truncation
+        # One element per holder, minus one. append and pop are atomic: only the last release finds it empty.
         self._others: list[None] = []
 
     @property
     def is_shared(self) -> bool:
-        """Whether there are slices that are not released."""
+        """True if unreleased slices exist."""
         return bool(self._others)
 
     def hold(self) -> None:
@@ -70,8 +68,8 @@ class LogSlice:
         return self.size
 
     def read_into(self, buffer: memoryview, start: int = 0) -> int:
-        """Fill ``buffer`` with the bytes of the slice from its byte ``start`` on; returns the number of bytes
-        up to its end, or up to the position where the log was truncated. Raises OSError, and ValueError for a
+        """Fill ``buffer`` with the bytes of the slice from its byte ``start`` on; return the number of bytes,
+        limited by the slice's end or the position of a truncation. Raises OSError, and ValueError for a
         released slice."""
         left = self.size - start
         if left <= 0:
@@ -93,15 +91,15 @@ class LogSlice:
 
     def fileno(self) -> int:
         """Return the file descriptor, for sendfile; valid until the slice is released. The sent bytes are
-        right only if ``is_truncated`` is False afterwards. Raises io.UnsupportedOperation, an OSError, if the
-        file has no descriptor, and ValueError for a released or empty slice."""
+        correct only if ``is_truncated`` is False afterwards. Raises io.UnsupportedOperation, an OSError, if
+        the file has no descriptor, and ValueError for a released or empty slice."""
         if self._held is None:
             raise ValueError(f"the slice at position {self.position} has no file: it is empty or released")
         return self._held.file.fileno()
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the log was truncated below the end of the slice since it was read."""
+        """True if the log was truncated below the end of the slice since the read."""
         held = self._held
         return held is not None and held.end < self.position + self.size
 

@@ -1,8 +1,8 @@
-"""Validates a batch that a leader is asked to append, with the checks, order and errors of Kafka.
+"""Validates a batch sent to a leader, with Kafka's checks, in Kafka's order, with Kafka's errors.
 
 Validation does not depend on the state of the log. The caller's bytes are never changed: fields that differ
-in the log (timestamps, offsets, leader epoch) are changed in a copy of the 61-byte header, and records that
-the log compresses differently are written to a new buffer.
+in the log (timestamps, offsets, leader epoch) change in a copy of the 61-byte header, and records that the
+log compresses differently go to a new buffer.
 
 Stricter than Kafka: every record of a client's batch is read in full, compressed or not (length, offset
 delta, headers), and bytes after the batch are refused.
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AppendOrigin", "LogValidator", "batch_rules"]
 
-MOST_RECORD_ERRORS = 100  # listed in one error
+MOST_RECORD_ERRORS = 100  # per error
 _LEVELS = {"gzip": "compression_gzip_level", "lz4": "compression_lz4_level", "zstd": "compression_zstd_level"}
 
 
@@ -132,7 +132,7 @@ class LogValidator:
     def finish(
         self, batch: IncomingBatch, config: LogConfig, rules: BatchRules, origin: AppendOrigin, now_ms: int
     ) -> None:
-        """Do with a batch that ``rules`` have read what ``validate`` does."""
+        """Complete the validation of a batch that ``rules`` have read, like ``validate``."""
         fault = rules.frame_fault(batch, origin)
         if fault:
             raise _refusal(fault, batch, config)
@@ -172,8 +172,8 @@ def _refusal(fault: int, batch: IncomingBatch, config: LogConfig, **facts: int) 
 def _with_records(
     fault: int, batch: IncomingBatch, config: LogConfig, records: memoryview | None, now_ms: int
 ) -> KafkaError:
-    """Return the error of a fault in header or records. If single records are refused, it is the error of the
-    first record with this fault and lists all refused records, as Kafka's ``ApiRecordError`` does."""
+    """Return the error of a fault in header or records. For refused records, return the error of the first
+    record with this fault, which lists all refused records, like Kafka's ``ApiRecordError``."""
     if fault not in _OF_RECORDS:
         return _refusal(fault, batch, config)
     limits = {
@@ -188,7 +188,7 @@ def _with_records(
         )
     ]
     first = next((error for _, kind, error in errors if kind == fault), None)
-    if first is None:  # it comes after the hundred listed ones
+    if first is None:  # it is after the hundred listed records
         first = _OF_FAULT[fault][0]("records of the batch are refused")
     if isinstance(first, ProduceError):
         first.record_errors = tuple((number, str(error)) for number, _, error in errors)
@@ -198,7 +198,7 @@ def _with_records(
 def _recompress(batch: IncomingBatch, config: LogConfig, records: memoryview | None) -> None:
     """Compress the records with the codec of ``compression.type``."""
     wanted = "none" if config.compression_type == "uncompressed" else config.compression_type
-    if wanted == "none" and not batch.codec:  # as all batches of coordinators are
+    if wanted == "none" and not batch.codec:  # like all batches of coordinators
         return
     if CompressionType(batch.codec).label == wanted:
         return

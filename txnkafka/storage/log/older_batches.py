@@ -1,7 +1,7 @@
-"""Searches the log for batches of a producer that are older than the one in its snapshot.
+"""Searches the log for batches of a producer that are older than the batch in its snapshot.
 
-A snapshot contains the last batch of each producer, while a running broker remembers five. After a restart a
-retry of one of the other four would be refused; so, only in that case, they are searched in the log.
+A snapshot contains the last batch of each producer, while a running broker keeps five. After a restart, a
+retry of the other four would be refused, so they are then searched in the log.
 """
 
 from __future__ import annotations
@@ -23,9 +23,8 @@ PIECE_BYTES = 1 << 20
 def search_older_batches(
     segments: LogSegments, producers: ProducerTable, producer_id: int, below: int
 ) -> None:
-    """Add the batches of a producer below the offset ``below`` to the table, in pieces from the newest to the
-    oldest, until the table has five of them or 64 MiB of the log were read. Raises CorruptRecordError and
-    OSError."""
+    """Add the batches of a producer below the offset ``below`` to the table, in pieces from newest to oldest,
+    until the table has five or 64 MiB of log were read. Raises CorruptRecordError and OSError."""
     left = SEARCHED_BYTES
     for number in range(segments.number_of(below - 1), -1, -1):
         segment = segments[number]

@@ -1,4 +1,4 @@
-"""A limit on how many ``.log`` files the logs of one owner keep open.
+"""Limits the number of open ``.log`` files of one owner's logs.
 
 A file whose bytes are not synced stays open: Linux reports a failed write-back to descriptors that were open
 when it failed, and a descriptor opened later may never get the error. So only files at rest are closed, the
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["OpenFiles"]
 
-_LIMIT = 800  # leaves room for slices, sockets and the files of a flush below the usual limit of 1,024
+_LIMIT = 800  # leaves room for slices, sockets and a flush's files below the usual limit of 1,024
 
 
 class OpenFiles:
@@ -32,7 +32,7 @@ class OpenFiles:
             raise ValueError(f"{limit} open files are too few: at least one is needed")
         self.limit = limit
         self._open = 0
-        self._at_rest: dict[SegmentFiles, None] = {}  # the one that came to rest first is the first
+        self._at_rest: dict[SegmentFiles, None] = {}  # in the order in which they came to rest
 
     def __len__(self) -> int:
         """Return the number of open files."""

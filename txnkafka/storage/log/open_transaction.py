@@ -1,4 +1,4 @@
-"""Reads from the headers of a log how a transaction that is open in it began."""
+"""Reads the start of an open transaction from the headers of its log."""
 
 from __future__ import annotations
 

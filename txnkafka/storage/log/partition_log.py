@@ -6,7 +6,7 @@ Invariants. A refused append changes nothing: no file, epoch or producer; neithe
 for a new leader epoch. Offsets are consecutive and never used twice. ``log_start_offset <= last_stable_offset
 <= high_watermark <= log_end_offset``, except that the last stable offset may be below the log start by a part
 of a batch, as in Kafka. After the first I/O error, no append or acknowledgement follows; a full disk does not
-count as such an error.
+count as an I/O error.
 
 Source: ``UnifiedLog``, ``LocalLog``; KIP-98, KIP-890.
 """
@@ -58,11 +58,11 @@ LOG = logging.getLogger("txnkafka.storage")
 
 
 class PartitionLog(LogWriter):
-    """The log in ``directory``, as ``storage.recovery.log_loader`` has ``loaded`` it.
+    """The log in ``directory``, ``loaded`` by ``storage.recovery.log_loader``.
 
     ``segments`` are ascending; appends go to ``active``. All data below ``recovery_point`` is durable.
-    ``fenced`` is the error that has stopped appends. Only the process that opened the log may change it: a
-    forked child may read the state that it has in memory. ``LogWriter`` has ``append``.
+    ``fenced`` is the error that stopped appends. Only the process that opened the log may change it; a forked
+    child may read its state in memory. ``LogWriter`` has ``append``.
     """
 
     config: LogConfig
@@ -90,7 +90,7 @@ class PartitionLog(LogWriter):
         self.rules = batch_rules(config)
         self.resources = LogResources() if resources is None else resources
         self.guarded_by = Fence(topic_partition, directory)
-        self.repairs = list(loaded.repairs)  # faults that were found and repaired
+        self.repairs = list(loaded.repairs)  # faults found and repaired
         self.snapshots = loaded.snapshots
         self.local = LocalLog(
             files, directory, loaded,
@@ -116,7 +116,7 @@ class PartitionLog(LogWriter):
 
     @property
     def active(self) -> LogSegment:
-        """The segment that appends go to."""
+        """The segment that receives appends."""
         return self.segments.active
 
     def update_config(self, config: LogConfig) -> None:
@@ -128,20 +128,20 @@ class PartitionLog(LogWriter):
     # Appending: the rare steps of ``append``
 
     def validated(self, batch: IncomingBatch, origin: AppendOrigin, now_ms: int) -> None:
-        """Validate a batch that is not accepted yet, and change it to what the log will store. Raises
-        ProduceError or CorruptRecordError."""
+        """Validate a batch that is not accepted yet, and change it to its stored form. Raises ProduceError or
+        CorruptRecordError."""
         validate(self, batch, origin, now_ms, self.log_end_offset)
 
     def searched(
         self, batch: IncomingBatch, origin: AppendOrigin, transaction_version: int, guard: int
     ) -> Checked:
-        """Check a batch again that may be a duplicate of one that is only in the log. Raises
-        CorruptRecordError and KafkaStorageError."""
+        """Check again a batch that may duplicate a batch found only in the log. Raises CorruptRecordError and
+        KafkaStorageError."""
         return check(self, batch, origin, transaction_version, guard)
 
     def not_appended(self, checked: Checked) -> AppendInfo:
-        """Return the answer for a duplicate; for any other batch that may not be written raise
-        ProduceError."""
+        """Return the answer for a duplicate; raise ProduceError for any other batch that may not be
+        written."""
         if not checked.is_duplicate:
             raise refusal(checked, self.topic_partition)
         epoch = self.epochs.epoch_of(checked.first_offset)
@@ -156,8 +156,8 @@ class PartitionLog(LogWriter):
             self.load_transactions()
 
     def load_transactions(self) -> None:
-        """Load the aborted transactions of the active segment, from a log that does not have the marker yet.
-        Raises OSError."""
+        """Load the aborted transactions of the active segment, before the marker is in the log. Raises
+        OSError."""
         transactions_of(self, self.active)
 
     def begin_epoch(self, leader_epoch: int, start_offset: int) -> None:
@@ -182,8 +182,8 @@ class PartitionLog(LogWriter):
             )
 
     def set_epochs(self, epochs: LeaderEpochs, *, needed_from: int | None = None) -> None:
-        """Replace the epochs, of which those from the offset ``needed_from`` on are new. The next flush with
-        room for it writes the file: until then recovery takes the new epochs from the batches."""
+        """Replace the epochs; epochs from the offset ``needed_from`` on are new. The next flush with enough
+        disk space writes the file: until then, recovery takes the new epochs from the batches."""
         self.epochs = epochs
         self._know_epoch()
         content = format_leader_epoch_checkpoint(epochs.entries)
@@ -194,12 +194,12 @@ class PartitionLog(LogWriter):
         self.known_epoch = NO_PARTITION_LEADER_EPOCH if latest is None else latest
 
     def roll(self, now_ms: int) -> None:
-        """Close the active segment and create one at the log end, which recovery ignores until the closed one
-        is durable. Does not wait for the disk. Raises OSError; then the log is unchanged."""
+        """Close the active segment and create one at the log end, which recovery ignores until the closed
+        segment is durable. Does not wait for the disk. Raises OSError; then the log is unchanged."""
         self.guarded_by.check_owner()
         active, base_offset = self.active, self.log_end_offset
         if active.size == 0 and active.base_offset == base_offset:
-            return  # KAFKA-6388: there is nothing to close
+            return  # KAFKA-6388: no segment to close
         self.local.seal()
         self.snapshots.write(base_offset, self.producers.snapshot())
         self.local.roll(base_offset, self.config, now_ms)
@@ -214,24 +214,24 @@ class PartitionLog(LogWriter):
 
     @property
     def has_unsynced_names(self) -> bool:
-        """Whether a file was created or renamed since the last flush began."""
+        """True if a file was created or renamed since the last flush began."""
         return self.flushing.has_unsynced_names
 
     @property
     def needs_flush(self) -> bool:
-        """Whether the log has appends or names that are not durable."""
+        """True if the log has appends or names that are not durable."""
         return self.recovery_point < self.log_end_offset or self.has_unsynced_names
 
     @property
     def is_flushing(self) -> bool:
-        """Whether a flush has begun and is not finished."""
+        """True between ``begin_flush`` and ``finish_flush``."""
         return self.flushing.is_flushing
 
     def begin_flush(self) -> LogFlush:
-        """Begin a flush of all appends up to the first segment without its final name: that one is renamed
-        when this flush is finished, and durable after the next one. ``finish_flush`` must follow before the
-        next flush; until then FlushUnderWayError is raised. When a file cannot be opened, the log is
-        fenced."""
+        """Begin a flush of all appends up to the first segment without its final name: that segment is
+        renamed when this flush is finished, and durable after the next one. ``finish_flush`` must follow
+        before the next flush, which otherwise raises FlushUnderWayError. If a file cannot be opened, the log
+        is fenced."""
         self.guarded_by.check_owner()
         if self.is_flushing:
             raise FlushUnderWayError(
@@ -250,7 +250,7 @@ class PartitionLog(LogWriter):
     def finish_flush(self, flush: LogFlush, error: OSError | None) -> None:
         """End the flush: the data that it covers is durable and becomes visible. An error fences the log."""
         self.flushing.finish()
-        if self.guarded_by.is_closed:  # meanwhile: its files may be elsewhere, and nobody waits for them
+        if self.guarded_by.is_closed:  # during the flush: its files may have moved, and no caller waits
             self.local.close_files()
         elif error is not None:
             self.fence(error)
@@ -284,8 +284,8 @@ class PartitionLog(LogWriter):
     # Cutting
 
     def apply(self, cut: Cut, now_ms: int) -> None:
-        """Apply a cut, durably; producers and transactions get the state that they had at the new log end.
-        Raises OSError and KafkaError; then the cut may be incomplete, and the log must be fenced."""
+        """Apply a cut, durably; producers and transactions get their state at the new log end. Raises OSError
+        and KafkaError; then the cut may be incomplete, and the log must be fenced."""
         if cut.log_end_offset < self.log_end_offset:
             self.flushing.sync_segments()
             self._cut_end(cut, now_ms)
@@ -297,11 +297,11 @@ class PartitionLog(LogWriter):
     def begin_at(self, cut: Cut) -> None:
         """Set log start and epochs as in ``cut``; all segments stay."""
         if cut.epochs.entries != self.epochs.entries:
-            self.set_epochs(cut.epochs)  # none is new: each start cuts them at the log start
+            self.set_epochs(cut.epochs)  # none is new: every start cuts them at the log start
         self.offsets.move(cut.log_start_offset, self.high_watermark, self.log_end_offset)
 
     def begin_deletion(self, cut: Cut, now_ms: int) -> SegmentDeletion:
-        """Remove the first segments, not all, from the log, and move the log start after them. Returns the
+        """Remove the first segments (not all) from the log, and move the log start after them. Returns the
         work that deletes their files. Raises CorruptRecordError and OSError; then nothing has changed."""
         keep_state(self, self.segments[cut.first].base_offset)
         self.begin_at(cut)
@@ -309,7 +309,7 @@ class PartitionLog(LogWriter):
 
     def _cut_end(self, cut: Cut, now_ms: int) -> None:
         end = cut.log_end_offset
-        # after a crash, truncated batches must not be taken for acknowledged ones
+        # after a crash, truncated batches must not count as acknowledged
         self.flushing.lower_recovery_point(end)
         self.offsets.positions.clear()
         if cut.last:
@@ -360,7 +360,7 @@ class PartitionLog(LogWriter):
 
     @property
     def fenced(self) -> OSError | None:
-        """The error that has stopped appends; None while the log accepts them."""
+        """The error that stopped appends; None while the log accepts them."""
         return self.guarded_by.error
 
     def fence(self, error: OSError | KafkaError) -> None:
@@ -368,14 +368,14 @@ class PartitionLog(LogWriter):
         self.guarded_by.put_up(error)
 
     def check_usable(self) -> None:
-        """Raise KafkaStorageError when the log is fenced, LogDirError when another process owns it."""
+        """Raise KafkaStorageError if the log is fenced, LogDirError if another process owns it."""
         self.guarded_by.check()
 
     # Closing
 
     def close(self) -> None:
         """Flush the log, save indexes and a snapshot, and close the files for good; a second call does
-        nothing. Raises KafkaStorageError; the files are closed in this case, too."""
+        nothing. Closes the files even if it raises KafkaStorageError."""
         if self.guarded_by.is_closed:
             return
         try:
@@ -394,7 +394,7 @@ class PartitionLog(LogWriter):
             self.release()
 
     def release(self) -> None:
-        """Close the files for good, behind a flush that syncs them: the log was deleted, or is given up."""
+        """Close the files for good, after any flush that syncs them: the log was deleted or abandoned."""
         self.guarded_by.is_closed = True
         if not self.is_flushing:  # else another file might get the descriptor that a thread is syncing
             self.local.close_files()

@@ -1,4 +1,4 @@
-"""Errors of the disk that pass when somebody makes room: a log outlives them."""
+"""Disk errors that end when the operator frees space or descriptors: a log survives them."""
 
 from __future__ import annotations
 

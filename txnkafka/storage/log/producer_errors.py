@@ -1,4 +1,4 @@
-"""Turns refusals of the producer table into errors with Kafka's names."""
+"""Converts refusals of the producer table to Kafka's errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def refusal(checked: Checked, topic_partition: TopicPartition) -> KafkaError:
 
 
 def as_refusal(error: CorruptRecordError, topic_partition: TopicPartition) -> CorruptRecordError:
-    """Add the partition, and the consequence for the append, to the error of a damaged batch; returns it."""
+    """Add the partition, and the consequence for the append, to the error of a damaged batch; return the
+    error."""
     error.locate(topic=topic_partition.topic, partition=topic_partition.partition)
     error.remedy = "Nothing of it was appended"
     return error

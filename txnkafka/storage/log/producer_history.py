@@ -1,5 +1,5 @@
-"""Loads the state of all producers at an offset of a log: the newest sound snapshot below it, then the
-batches from there on.
+"""Loads the state of all producers at an offset of a log: the newest sound snapshot below it, then the later
+batches.
 
 Source: ``ProducerStateManager.truncateAndReload``, ``UnifiedLog.rebuildProducerState``.
 """
@@ -35,8 +35,8 @@ _NEVER = (1 << 63) - 1
 
 
 class WithHistory(Protocol):
-    """A log that producers are loaded from: an open one, or one that recovery is loading. ``loaded_ms`` is
-    the time for the expiration of producers."""
+    """A log to load producers from: an open log, or one being loaded by recovery. ``loaded_ms`` is the time
+    for the expiration of producers."""
 
     loaded_ms: int
 
@@ -54,7 +54,7 @@ class WithHistory(Protocol):
 
 
 class Snapshot(NamedTuple):
-    """The offset of the loaded snapshot (None without one), and the damaged snapshots with the reasons."""
+    """The offset of the loaded snapshot (None without one), and the damaged snapshots with their faults."""
 
     offset: int | None
     damaged: list[tuple[int, str]]
@@ -63,11 +63,11 @@ class Snapshot(NamedTuple):
 def load_newest(
     table: ProducerTable, snapshots: ProducerSnapshots, offsets: Iterable[int], now_ms: int
 ) -> Snapshot:
-    """Load the newest sound snapshot among those at ``offsets`` (ascending); if there is none, the table is
-    empty. Changes no file. Raises OSError.
+    """Load the newest sound snapshot among those at ``offsets`` (ascending); without one, the table is empty.
+    Changes no file. Raises OSError.
 
-    No producer expires here: a producer that was idle at the time of the snapshot may have written since, and
-    its batches in the log continue its state.
+    No producer expires here: a producer idle at the time of the snapshot may have written since, and its
+    batches in the log continue its state.
     """
     damaged: list[tuple[int, str]] = []
     for offset in reversed(list(offsets)):
@@ -83,8 +83,8 @@ def load_newest(
 
 
 def load_producers(log: WithHistory, table: ProducerTable, end_offset: int) -> int:
-    """Load the newest sound snapshot at or below ``end_offset``; returns its offset, or the base offset of
-    the first segment when there is none. Damaged snapshots are removed. Raises OSError."""
+    """Load the newest sound snapshot at or below ``end_offset``; return its offset, or without one the base
+    offset of the first segment. Damaged snapshots are removed. Raises OSError."""
     below = [offset for offset in log.snapshots.offsets if offset <= end_offset]
     loaded = load_newest(table, log.snapshots, below, log.loaded_ms)
     remove_damaged(log, loaded)
@@ -92,7 +92,7 @@ def load_producers(log: WithHistory, table: ProducerTable, end_offset: int) -> i
 
 
 def remove_damaged(log: WithHistory, loaded: Snapshot) -> None:
-    """Remove the snapshots that were found damaged. Raises OSError."""
+    """Remove the damaged snapshots. Raises OSError."""
     for offset, reason in loaded.damaged:
         log.note(log.snapshots.path(offset), "removed", f"it is damaged, {reason}")
         log.snapshots.remove(offset)
@@ -104,7 +104,7 @@ def reload_state(
     """Reload ``producers`` as of the log end, after a truncation, and write a snapshot there. Raises
     CorruptRecordError and OSError."""
     producers.clear()
-    # transactions that ended above the high watermark are in no snapshot, but their records are still hidden
+    # no snapshot has transactions that ended above the high watermark, but their records are still hidden
     start = load_producers(log, producers, min(high_watermark, log.log_end_offset))
     replay(log.segments, producers, start, log.log_end_offset, [])
     producers.expire(log.loaded_ms, expiration_ms)
@@ -114,8 +114,8 @@ def reload_state(
 
 
 def keep_state(log: WithHistory, offset: int) -> None:
-    """Write a snapshot of the producers at ``offset`` if there is none. It must be synced before the segments
-    below it are deleted: nothing else records that state. Raises CorruptRecordError and OSError."""
+    """Write a snapshot of the producers at ``offset`` unless one exists. It must be synced before the
+    segments below it are deleted: no other file has that state. Raises CorruptRecordError and OSError."""
     snapshots = log.snapshots
     if offset not in snapshots.offsets:
         table = ProducerTable()
@@ -132,8 +132,8 @@ def replay(
 ) -> None:
     """Replay the batches in [start, end) into ``table``. Raises CorruptRecordError and OSError.
 
-    Batches below the log start are replayed, too, as long as they exist: the log start moves without a change
-    of the producers, and a snapshot from below it would lack the batches in between.
+    Existing batches below the log start are also replayed: the log start moves without a change of the
+    producers, and a snapshot from below it would lack the batches in between.
     """
     for segment in segments[segment_number(segments, start) :]:
         if segment.base_offset >= end:

@@ -1,7 +1,7 @@
 """Manages the ``.snapshot`` files of a partition: writes, finds, syncs and removes them.
 
 A snapshot is derived data: the log below its offset gives the same state. It is written without waiting for
-the disk; a damaged one is removed, and an older one, or none, is used instead.
+the disk; a damaged snapshot is removed, and an older one, or none, is used instead.
 
 Source: ``ProducerStateManager``, ``SnapshotFile``.
 """
@@ -37,13 +37,13 @@ class ProducerSnapshots:
         self.unsynced: set[int] = set()
 
     def path(self, offset: int) -> str:
-        """Return the path of the snapshot at an offset, whether it exists or not."""
+        """Return the path of the snapshot at an offset; it need not exist."""
         return self._files.join(self._directory, file_name(offset, "snapshot"))
 
     def write(self, offset: int, content: bytes) -> None:
-        """Write the snapshot at ``offset``, replacing an existing one. Raises OSError; then there is none."""
+        """Write the snapshot at ``offset``, replacing an existing one. Raises OSError; then none exists."""
         self.remove(offset)
-        if self._files.exists(self.path(offset)):  # a write that failed could not remove it
+        if self._files.exists(self.path(offset)):  # left by a failed write
             self._files.remove(self.path(offset))
         file = self._files.create(self.path(offset))
         try:
@@ -63,7 +63,8 @@ class ProducerSnapshots:
             sync_file(self._files, path)
 
     def take_unsynced(self, offset: int | None = None) -> list[str]:
-        """Return the paths of unsynced snapshots, or only of the one at ``offset``; the caller syncs them."""
+        """Return the paths of unsynced snapshots, or only of the snapshot at ``offset``; the caller syncs
+        them."""
         if not self.unsynced:
             return []
         wanted = set(self.offsets) if offset is None else {offset}
@@ -77,18 +78,18 @@ class ProducerSnapshots:
         return self.offsets[below - 1] if below else None
 
     def read(self, offset: int) -> bytes:
-        """Return the content of a snapshot. Raises CorruptFileError when it is too large, and OSError."""
+        """Return the content of a snapshot. Raises CorruptFileError if it is too large, and OSError."""
         return read_derived(self._files, self.path(offset), SNAPSHOT_LIMIT)
 
     def remove(self, offset: int) -> None:
-        """Remove the snapshot at ``offset``, if there is one. Raises OSError."""
+        """Remove the snapshot at ``offset``, if it exists. Raises OSError."""
         for path in self.forget([offset]):
             with contextlib.suppress(FileNotFoundError):
                 self._files.remove(path)
 
     def forget(self, offsets: Iterable[int]) -> list[str]:
-        """Do not use the snapshots at these offsets any more; returns the paths of those that there are. The
-        caller removes the files."""
+        """Stop using the snapshots at these offsets; return the paths of the existing ones. The caller
+        removes the files."""
         forgotten = [offset for offset in offsets if offset in self.offsets]
         for offset in forgotten:
             self.offsets.remove(offset)

@@ -8,8 +8,8 @@ __all__ = ["RepairStep"]
 
 
 class RepairStep(NamedTuple):
-    """``what`` is ``action`` (a participle with its complements) because of ``why``. Without an action
-    ``what`` states a fact for the operator. ``bytes_cut`` is how much of the log it removes."""
+    """``what`` is ``action`` (a participle with its complements) because of ``why``. Without an action,
+    ``what`` states a fact for the operator. ``bytes_cut`` is the number of log bytes removed."""
 
     what: str
     action: str = ""
@@ -21,7 +21,7 @@ class RepairStep(NamedTuple):
 
     @property
     def planned(self) -> str:
-        """The sentence for a repair that is not done yet."""
+        """The sentence for a planned repair."""
         return self._sentence("would be")
 
     def _sentence(self, verb: str) -> str:

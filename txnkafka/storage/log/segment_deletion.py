@@ -1,4 +1,4 @@
-"""Deletes the files of segments that retention has removed from a log: the part that waits for the disk.
+"""Deletes the files of segments that retention removed from a log: the part that waits for the disk.
 
 Source: ``LocalLog.deleteSegmentFiles``, ``UnifiedLog.deleteOldSegments``.
 """
@@ -45,10 +45,11 @@ class SegmentDeletion:
     def run(self) -> None:
         """Rename the files, each segment durably before the next: a crash leaves no gap. Raises OSError.
 
-        The snapshots go last: after a crash in between recovery may begin at any segment that is left, and
-        only the snapshot there has the producers of the segments before it. It removes those left over."""
+        The snapshots are removed last: after a crash in between, recovery may begin at any remaining segment,
+        and only the snapshot there has the producers of the earlier segments. Recovery removes snapshots left
+        over."""
         for path in self._snapshots:
-            with suppress(FileNotFoundError):  # a truncation has removed it
+            with suppress(FileNotFoundError):  # removed by a truncation
                 sync_file(self._files, path)
         if self._snapshots:
             self._files.sync_directory(self._directory)
@@ -60,13 +61,13 @@ class SegmentDeletion:
                 self._files.remove(path)
 
     def finish(self, error: Exception | None) -> None:
-        """Report the renamed files, which are removed later. An error fences the log."""
+        """Report the renamed files, to be removed later. An error fences the log."""
         self._on_finished(self._renamed, error)
 
 
 class FileRemoval:
-    """Work that removes files whose ``file.delete.delay.ms`` is over. ``on_failed`` gets the remaining files
-    when it fails."""
+    """Work that removes files whose ``file.delete.delay.ms`` is over. If it fails, ``on_failed`` gets the
+    remaining files."""
 
     def __init__(
         self, files: DataFiles, paths: Sequence[str], on_failed: Callable[[list[str]], None]
@@ -83,7 +84,7 @@ class FileRemoval:
             del self._left[0]
 
     def finish(self, error: Exception | None) -> None:
-        """Report the remaining files for the next try."""
+        """Report the remaining files for the next attempt."""
         if self._left:
             self._on_failed(self._left)
 
@@ -95,7 +96,7 @@ class DeletedFiles:
 
     def __init__(self, files: DataFiles) -> None:
         self._files = files
-        self._due: list[tuple[int, list[str]]] = []  # when to remove which paths
+        self._due: list[tuple[int, list[str]]] = []  # (time to remove, paths)
 
     def add(self, paths: list[str], remove_at_ms: int) -> None:
         """Add files for ``removal`` to remove at or after ``remove_at_ms``."""
@@ -103,11 +104,11 @@ class DeletedFiles:
 
     @property
     def next_ms(self) -> int | None:
-        """When the first files are due; None when there are none."""
+        """The time when the first files are due, in milliseconds; None without files."""
         return min(time_ms for time_ms, _ in self._due) if self._due else None
 
     def removal(self, now_ms: int) -> FileRemoval | None:
-        """Return the work that removes the files that are due; None when there are none."""
+        """Return the work that removes the files that are due; None without any."""
         due = [path for time_ms, paths in self._due if time_ms <= now_ms for path in paths]
         if not due:
             return None

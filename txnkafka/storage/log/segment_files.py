@@ -41,25 +41,25 @@ class SegmentFiles:
         self._directory = directory
         self._base_offset = base_offset
         self._open: dict[FileKind, DataFile] = {}
-        self._sliced: SlicedFile | None = None  # the open log, once a slice of it was returned
+        self._sliced: SlicedFile | None = None  # the open log, once a slice was returned
         self._open_files: OpenFiles | None = None
-        self.was_used = False  # whether the log was used since it was opened
+        self.was_used = False  # True if the log was used since it was opened
 
     def path(self, kind: FileKind) -> str:
-        """Return the path of a file of the segment, whether it exists or not."""
+        """Return the path of a file of the segment; the file need not exist."""
         return self.data_files.join(self._directory, file_name(self._base_offset, kind) + self.suffix)
 
     def exists(self, kind: FileKind) -> bool:
-        """Whether the file exists."""
+        """Return True if the file exists."""
         return self.data_files.exists(self.path(kind))
 
     def read(self, kind: FileKind, limit: int) -> bytes:
-        """Read a file without keeping it open. Raises CorruptFileError when it has more than ``limit`` bytes,
+        """Read a file without keeping it open. Raises CorruptFileError if it has more than ``limit`` bytes,
         and OSError."""
         return read_derived(self.data_files, self.path(kind), limit)
 
     def open(self, kind: FileKind) -> DataFile:
-        """Return the open file. Raises OSError, FileNotFoundError when it does not exist."""
+        """Return the open file. Raises OSError, FileNotFoundError if it does not exist."""
         file = self._open.get(kind)
         if file is None:
             return self._opened(kind, self.data_files.open_to_write(self.path(kind)))
@@ -67,13 +67,13 @@ class SegmentFiles:
         return file
 
     def open_or_create(self, kind: FileKind) -> DataFile:
-        """Return the open file, which is created if necessary. Raises OSError."""
+        """Return the open file, creating it if necessary. Raises OSError."""
         if kind in self._open or self.exists(kind):
             return self.open(kind)
         return self.create(kind)
 
     def create(self, kind: FileKind) -> DataFile:
-        """Create a file and return it open. Raises OSError, FileExistsError when it exists."""
+        """Create a file and return it open. Raises OSError, FileExistsError if it exists."""
         return self._opened(kind, self.data_files.create(self.path(kind)))
 
     def _opened(self, kind: FileKind, file: DataFile) -> DataFile:
@@ -93,14 +93,14 @@ class SegmentFiles:
         self.suffix = suffix
 
     def has_open(self, file: DataFile) -> bool:
-        """Whether ``file`` is one of the segment's open files."""
+        """Return True if ``file`` is one of the segment's open files."""
         return any(file is open_file for open_file in self._open.values())
 
     # Keeping the log open
 
     @property
     def is_open(self) -> bool:
-        """Whether the log is open."""
+        """True if the log is open."""
         return "log" in self._open
 
     def limit_by(self, open_files: OpenFiles) -> None:
@@ -110,17 +110,17 @@ class SegmentFiles:
             open_files.opened(self)
 
     def pin(self) -> None:
-        """Keep the log open, since it has unsynced bytes."""
+        """Keep the log open: it has unsynced bytes."""
         if self._open_files is not None:
             self._open_files.pin(self)
 
     def rest(self) -> None:
-        """Allow the log to be closed when too many files are open, since its bytes are synced."""
+        """Allow closing the log when too many files are open: its bytes are synced."""
         if self._open_files is not None and "log" in self._open:
             self._open_files.rest(self)
 
     def close_log(self) -> None:
-        """Close the log, or let the last slice of it close it; it is opened again when it is needed."""
+        """Close the log, or let its last slice close it; it is reopened on demand."""
         file = self._open.pop("log", None)
         if file is None:
             return
@@ -133,8 +133,7 @@ class SegmentFiles:
             self._open_files.closed(self)
 
     def close(self) -> None:
-        """Close the files, the log once its last slice is released; they are opened again when they are
-        needed."""
+        """Close the files, the log once its last slice is released; they are reopened on demand."""
         self.close_log()
         for file in self._open.values():
             file.close()
@@ -150,7 +149,7 @@ class SegmentFiles:
 
     def cut_slices(self, position: int) -> None:
         """End all unreleased slices at ``position``, where the log is about to be truncated. They keep the
-        open file, and the segment opens the log again."""
+        open file, and the segment reopens the log."""
         if self._sliced is not None and self._sliced.is_shared:
             self._sliced.end = position
             self.close_log()
@@ -163,7 +162,7 @@ class SegmentFiles:
                 self.data_files.remove(self.path(kind))
 
     def mark_deleted(self) -> list[str]:
-        """Rename the files to the suffix ``.deleted``, the log first; returns the new paths."""
+        """Rename the files to the suffix ``.deleted``, the log first; return the new paths."""
         renamed = []
         for kind in KINDS:
             path = self.path(kind)

@@ -18,8 +18,8 @@ SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 
 
 def read_indexes(files: SegmentFiles, base_offset: int, size: int) -> tuple[OffsetIndex, TimeIndex] | str:
-    """Read both indexes of a segment with ``size`` bytes of log; returns a text when the files are unusable.
-    The files are not kept open, since there may be many. Raises OSError."""
+    """Read both indexes of a segment with ``size`` bytes of log; return the fault as text if the files are
+    unusable. Does not keep the files open: a log may have many. Raises OSError."""
     for kind in SPARSE:
         if not files.exists(kind):
             return f"{files.path(kind)} is not there"

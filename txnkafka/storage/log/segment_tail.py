@@ -30,7 +30,7 @@ class SegmentTail(NamedTuple):
         )  # fmt: skip
 
     def restore(self, segment: LogSegment) -> None:
-        """Restore the copied state, since later appends were not written."""
+        """Restore the copied state: later appends were not written."""
         segment.size, segment.rolling_timestamp = self.size, self.rolling_timestamp
         segment.max_timestamp, segment.max_timestamp_offset = self.max_timestamp, self.max_timestamp_offset
         segment.bytes_since_entry = self.bytes_since_entry

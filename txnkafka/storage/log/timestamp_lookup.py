@@ -1,4 +1,4 @@
-"""Where a time is in an open log: the first record that is as new as a timestamp.
+"""Finds the first record of an open log at or after a timestamp.
 
 Source: ``UnifiedLog.fetchOffsetByTimestamp``, ``LogSegment.findOffsetByTimestamp``.
 """
@@ -32,8 +32,8 @@ class FoundRecord(NamedTuple):
 
 
 def find_by_timestamp(log: PartitionLog, timestamp: int) -> FoundRecord | None:
-    """The first record at or above the log start whose timestamp is ``timestamp`` or later; None when there
-    is none. Raises CorruptRecordError and OSError."""
+    """Return the first record at or above the log start with a timestamp at or after ``timestamp``; None if
+    none exists. Raises CorruptRecordError and OSError."""
     for segment in log.segments:
         if segment.size and segment.latest_timestamp() >= timestamp:
             found = _first_in(segment, timestamp, log.log_start_offset)
@@ -43,9 +43,9 @@ def find_by_timestamp(log: PartitionLog, timestamp: int) -> FoundRecord | None:
 
 
 def find_newest(log: PartitionLog) -> FoundRecord | None:
-    """The first record with the largest timestamp among those at or above the log start; None when it has
-    no record. Where Kafka answers with a record that ``DeleteRecords`` has deleted, or that the cleaner has
-    removed from its batch, this is one that exists. Raises CorruptRecordError and OSError."""
+    """Return the first record with the largest timestamp at or above the log start; None without records. The
+    record always exists, while Kafka may return one that ``DeleteRecords`` deleted or the cleaner removed
+    from its batch. Raises CorruptRecordError and OSError."""
     newest: FoundRecord | None = None
     for segment in _with_records(log):
         if newest is None or segment.latest_timestamp() > newest.timestamp:
@@ -65,8 +65,8 @@ def _with_records(log: PartitionLog) -> Iterator[LogSegment]:
 def _newest_in(
     segment: LogSegment, log_start_offset: int, newest: FoundRecord | None
 ) -> FoundRecord | None:
-    """The first record of a segment with its largest timestamp, unless ``newest`` is as new. The time index
-    has the largest timestamp of all records that the segment ever had: often one record has it still."""
+    """Return the first record with the segment's largest timestamp, unless ``newest`` is as new. The time
+    index has the largest timestamp that the segment ever contained; usually a record with it still exists."""
     if (found := _first_in(segment, segment.latest_timestamp(), log_start_offset)) is not None:
         return found
 
@@ -86,9 +86,9 @@ def _first_in(segment: LogSegment, timestamp: int, log_start_offset: int) -> Fou
 def _records(
     segment: LogSegment, begin: int, log_start_offset: int, least: Callable[[], int]
 ) -> Generator[FoundRecord, None, None]:
-    """Yield the records of a segment from the first on that may have the timestamp ``begin``, as far as their
-    timestamp is ``least()`` or later, which may change after each. A batch is read when its header allows
-    it."""
+    """Yield the records of a segment at or after ``least()``, whose result may change after each record,
+    beginning with the first record that may have the timestamp ``begin``. Batches whose headers exclude such
+    records are not read."""
     position = _position(segment, begin)
     decoder, reader = ChunkDecoder(), segment.view()
     try:
@@ -96,7 +96,7 @@ def _records(
             selection, least_ms = bytearray(len(index)), least()
             for i, latest in enumerate(index.max_timestamp):
                 if latest >= least_ms:
-                    selection[i] = BOUNDED  # end markers have timestamps, too
+                    selection[i] = BOUNDED  # end markers also have timestamps
             batches = SelectedBatches(
                 reader.read, index, selection, log_start_offset, settled=reader.guard
             )

@@ -1,5 +1,5 @@
-"""Reads how old closed segments are from their index files, for retention: that waits for the disk, and a
-broker that was just started has to do it for all of its logs.
+"""Reads the ages of closed segments from their index files, for retention: this waits for the disk, and a
+starting broker must do it for all its logs.
 
 Source: ``LogSegment.largestTimestamp``, which reads the last entry of the ``.timeindex``.
 """
@@ -23,14 +23,14 @@ __all__ = ["TimestampReading", "is_unread"]
 
 
 def is_unread(segment: LogSegment) -> bool:
-    """Whether ``latest_timestamp`` has to read the index files."""
+    """Return True if ``latest_timestamp`` must read the index files."""
     return not segment.is_loaded and segment.max_timestamp == NO_TIMESTAMP
 
 
 class TimestampReading:
-    """Work that reads the largest timestamps of segments, one after the other, until one is at least
-    ``young_ms``. What is missing, damaged or cannot be read is left to ``latest_timestamp``, which rebuilds
-    indexes, or raises."""
+    """Work that reads the largest timestamps of segments in order, until one is at least ``young_ms``.
+    Missing, damaged or unreadable files are left to ``latest_timestamp``, which rebuilds indexes, or
+    raises."""
 
     def __init__(
         self, files: DataFiles, directory: str, segments: Iterable[LogSegment], young_ms: int
@@ -43,7 +43,7 @@ class TimestampReading:
         self._found: list[tuple[LogSegment, int, int, int]] = []
 
     def run(self) -> None:
-        """Read them."""
+        """Read the timestamps."""
         for segment, size, files in self._wanted:
             try:
                 indexes = read_indexes(files, segment.base_offset, size)
@@ -57,7 +57,7 @@ class TimestampReading:
                 return
 
     def finish(self, error: Exception | None) -> None:
-        """Note them, unless a segment was truncated or loaded meanwhile."""
+        """Store the timestamps, except of segments that were truncated or loaded during ``run``."""
         for segment, size, timestamp, offset in self._found:
             if is_unread(segment) and segment.size == size:
                 segment.max_timestamp, segment.max_timestamp_offset = timestamp, offset

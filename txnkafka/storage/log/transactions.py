@@ -1,15 +1,15 @@
 """Loads the aborted transactions of a segment: from its ``.txnindex``, or from the log if that file is not
 reliable.
 
-The file has no checksum and no length, and Kafka creates none for a segment without aborts. So a file that is
-missing, empty or cut between two entries looks like the file of a segment with fewer aborts, and then Kafka
-shows aborted data. Here a file is trusted up to its last entry; the headers after the marker of that entry
-are scanned once, before the first answer, for an ABORT marker that is not in the file.
+The file has no checksum and no length, and Kafka creates no file for a segment without aborts. So a file that
+is missing, empty or cut between two entries looks like the file of a segment with fewer aborts, and Kafka
+then serves aborted data. Here, a file is trusted up to its last entry; the headers after that entry's marker
+are scanned once, before the first use, for ABORT markers missing in the file.
 
-A read needs the markers of the transactions with data in it, which may be in any later segment. Those that
-end behind the base of a segment were open there, and the producer snapshot at that offset lists them. So from
-the first base on at which none of them was open, files are not compared with the log. They are still read, as
-Kafka does: if Kafka finds no snapshots, it writes some that know no transactions.
+A read needs the markers of the transactions with data in its range, which may be in any later segment. A
+transaction that ends after the base of a segment was open at that base, and the producer snapshot there lists
+it. So from the first base on at which none of these transactions was open, files are not compared with the
+log. They are still read, as in Kafka: without snapshots, Kafka writes new ones that lack the transactions.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ def transactions_of(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
 
 
 def have_ended(log: WithHistory, segment: LogSegment, offset: int) -> bool:
-    """Whether all transactions that began below ``offset`` had ended at the base of a segment, according to
-    the snapshot at that offset; False where there is no sound one."""
+    """Return True if all transactions that began below ``offset`` had ended at the base of a segment, by the
+    snapshot there; False without a sound snapshot."""
     base = segment.base_offset
     if offset > base:
         return False
@@ -62,7 +62,7 @@ def have_ended(log: WithHistory, segment: LogSegment, offset: int) -> bool:
         try:
             if load_newest(table, log.snapshots, known, log.loaded_ms).offset is None:
                 return False
-        except OSError:  # whoever needs the snapshot for more than a short cut raises it
+        except OSError:  # only a short cut: code that depends on the snapshot raises the error
             return False
         first = table.first_undecided_offset
         segment.oldest_at_base = _NONE_OPEN if first is None else first
@@ -70,8 +70,8 @@ def have_ended(log: WithHistory, segment: LogSegment, offset: int) -> bool:
 
 
 def listed_transactions(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
-    """Return the aborted transactions of a segment as its file has them, which may lack some; those of
-    ``transactions_of`` where the file is damaged. Raises CorruptRecordError and OSError."""
+    """Return the aborted transactions in a segment's file, which may be incomplete; for a damaged file, the
+    result of ``transactions_of``. Raises CorruptRecordError and OSError."""
     if segment.listed_txns is None:
         entries, fault = _read_file(log, segment)
         if fault:
@@ -94,7 +94,7 @@ def _from_file(log: WithHistory, segment: LogSegment) -> TxnIndexFile:
 
 
 def _read_file(log: WithHistory, segment: LogSegment) -> tuple[list[AbortedTxn], str]:
-    """Return the entries of the file, none if there is no file, and the reason not to believe them."""
+    """Return the entries of the file, none for a missing file, and the reason not to trust them."""
     entries: list[AbortedTxn] = []
     if not segment.files.exists("txnindex"):
         return entries, ""
@@ -105,9 +105,9 @@ def _read_file(log: WithHistory, segment: LogSegment) -> tuple[list[AbortedTxn],
     except CorruptFileError as error:
         fault = error.reason
     if any(entry.first_offset == entry.last_offset for entry in entries):
-        fault = "an aborted transaction has no data"  # zeros look like such an entry
+        fault = "an aborted transaction has no data"  # zeros look like this entry
     if entries and entries[-1].last_offset >= log.log_end_offset:
-        fault = "an aborted transaction ends behind the log"  # the next one could not follow it
+        fault = "an aborted transaction ends behind the log"  # no later entry could follow it
     return entries, fault
 
 
@@ -118,8 +118,8 @@ def _behind(segment: LogSegment, index: TxnIndexFile) -> Iterator[BatchIndex]:
 
 
 def _add_from_log(log: WithHistory, segment: LogSegment, index: TxnIndexFile) -> None:
-    """Add the aborted transactions whose markers are after the last entry. Markers of transactions without
-    data in this log, or whose data the cleaner has removed, are ignored."""
+    """Add the aborted transactions with markers after the last entry. Ignores markers of transactions without
+    data in this log, or whose data the cleaner has removed."""
     known = index.entries[-1].last_offset if index.entries else segment.base_offset - 1
     missing = [aborted for aborted in _aborted_in(log, segment) if aborted.last_offset > known]
     if missing and index.is_saved:
@@ -129,7 +129,7 @@ def _add_from_log(log: WithHistory, segment: LogSegment, index: TxnIndexFile) ->
 
 
 def add_aborted(segment: LogSegment, index: TxnIndexFile, completed: list[CompletedTxn]) -> None:
-    """Add the aborted ones among the transactions that end in a segment. Raises CorruptRecordError when their
+    """Add the aborted transactions among those that end in a segment. Raises CorruptRecordError if their
     markers are not in offset order."""
     try:
         index.add(completed)
@@ -179,8 +179,8 @@ def _covers(listed: Mapping[tuple[int, int], AbortedTxn], aborted: CompletedTxn)
 
 
 def _aborts(batches: BatchIndex) -> list[int]:
-    """Return the offsets of ABORT markers without a delete horizon. Compaction sets a delete horizon when
-    no data of the transaction is left, whatever a snapshot says."""
+    """Return the offsets of ABORT markers without a delete horizon. Compaction sets a delete horizon once no
+    data of the transaction is left, regardless of snapshots."""
     columns = zip(batches.base_offset, batches.attributes, batches.control_type, strict=True)
     kind = ATTRIBUTE_CONTROL | ATTRIBUTE_DELETE_HORIZON
     return [

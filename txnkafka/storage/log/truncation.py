@@ -39,24 +39,24 @@ HIGH_WATERMARK = -1  # in DeleteRecords: delete all records below the high water
 def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     """Truncate the log at ``offset``, durably; a batch that contains it is removed as a whole, and the log
     continues at the first offset of that batch: a gap at the end would look like lost data. Returns False
-    when there is nothing to truncate. Raises KafkaStorageError.
+    without a change if the log ends before. Raises KafkaStorageError.
 
-    Producers, epochs and transactions get the state that they had at this log end; the recovery point and the
-    high watermark are lowered, too. The caller must have lowered the recovery point on the disk before.
+    Producers, epochs and transactions get their state at this log end; the recovery point and the high
+    watermark are also lowered. The caller must already have lowered the recovery point on the disk.
     """
     check_cut(log, offset)
     was_cut = offset < log.log_end_offset
     try:
         log.apply(cut_at_end(log, offset), now_ms)
-    except (OSError, KafkaError) as error:  # also when the log cannot be read: the truncation is incomplete
+    except (OSError, KafkaError) as error:  # also if the log cannot be read: the truncation is incomplete
         log.fence(error)
         log.check_usable()
     return was_cut
 
 
 def check_cut(log: PartitionLog, offset: int) -> None:
-    """Raise ValueError for a negative offset, FlushUnderWayError while a flush is not finished,
-    KafkaStorageError or LogDirError when the log accepts no changes."""
+    """Raise ValueError for a negative offset, FlushUnderWayError during a flush, KafkaStorageError or
+    LogDirError if the log accepts no changes."""
     if offset < 0:
         raise ValueError(f"{log.topic_partition}: a log cannot be truncated at offset {offset}")
     if log.is_flushing:
@@ -70,7 +70,7 @@ def end_below(log: PartitionLog, offset: int) -> int:
 
 
 def delete_records(log: PartitionLog, offset: int) -> int:
-    """Move the log start to ``offset`` (-1: the high watermark); returns the new log start. The files are
+    """Move the log start to ``offset`` (-1: the high watermark); return the new log start. The files are
     deleted by ``delete_old_segments``; the deletion is durable once the caller has written the log start.
 
     Raises OffsetOutOfRangeError above the high watermark, and OSError; then the log start is unchanged.
@@ -88,8 +88,8 @@ def delete_records(log: PartitionLog, offset: int) -> int:
 
 
 def delete_old_segments(log: PartitionLog, now_ms: int) -> int:
-    """Delete the segments that are due for ``retention`` now, even if these are all; returns their number.
-    Raises KafkaStorageError."""
+    """Delete the segments that are due for ``retention`` now, even all segments; return their number. Raises
+    KafkaStorageError."""
     log.check_usable()
     count = _count_deletable(log, now_ms)
     if count == len(log.segments):
@@ -110,9 +110,9 @@ def _at_once(log: PartitionLog, count: int, now_ms: int) -> None:
 
 def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
     """Return the work that deletes segments below the log start, in excess of ``retention.bytes`` or older
-    than ``retention.ms``, oldest first, never above the high watermark; None when there are none. If these
-    are all segments, a new one is created, and the last one is deleted after a flush of the new one. When
-    none can be created, because the disk is full, the others are deleted all the same: that makes room.
+    than ``retention.ms``, oldest first, never above the high watermark; None without any. If all segments are
+    due, a new one is created, and the last old one is deleted after a flush of the new one. If the disk is
+    too full for a new segment, the others are still deleted, which frees space.
 
     Open transactions do not protect their data, as in Kafka. Raises KafkaStorageError, CorruptRecordError and
     OSError.
@@ -130,8 +130,8 @@ def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
 
 
 def timestamp_reading(log: PartitionLog, now_ms: int) -> TimestampReading | None:
-    """Return the work that reads what ``retention`` has to know of the age of segments, so that it need not
-    wait for the disk; None when that is known."""
+    """Return the work that reads the ages of segments for ``retention``, so that ``retention`` need not wait
+    for the disk; None if the ages are known."""
     config, unread = log.config, []
     if not config.delete or config.retention_ms < 0 or len(log.segments) == 1:
         return None
@@ -154,7 +154,8 @@ def _count_deletable(log: PartitionLog, now_ms: int) -> int:
 
 def _deletable(log: PartitionLog) -> list[tuple[LogSegment, int]]:
     """Return the segments that end at or below the high watermark, with their end offsets; also the active
-    one if it has batches. A segment stays while the next one has no final name: recovery needs one."""
+    one if it has batches. A segment stays while the next one lacks its final name: recovery needs a named
+    segment."""
     ends = [segment.base_offset for segment in log.segments[1:]] + [log.log_end_offset]
     found = []
     for segment, following, end in zip(log.segments, [*log.segments[1:], None], ends, strict=True):
@@ -208,7 +209,7 @@ def cut_at_end(log: PartitionLog, offset: int) -> Cut:
     if offset >= log.log_end_offset:
         return whole_log(log, end_offset=offset)
     number, position, end = _last_batch_below(log.segments, offset)
-    if end < log.log_start_offset <= offset:  # no offset below the log start is used again
+    if end < log.log_start_offset <= offset:  # never reuse an offset below the log start
         number, position, end = -1, 0, log.log_start_offset
     cut = whole_log(log, end_offset=end)
     return cut._replace(
@@ -240,8 +241,8 @@ def whole_log(
 
 
 def _last_batch_below(segments: LogSegments, offset: int) -> tuple[int, int, int]:
-    """Return the number of the segment that would contain ``offset`` (-1: below the first), the end position
-    of its batches that are completely below ``offset``, and the end offset of these."""
+    """Return the number of the segment that would contain ``offset`` (-1: below the first), and the end
+    position and end offset of its batches that are completely below ``offset``."""
     number = segments.number_of(offset)
     segment = segments[number]
     if offset < segment.base_offset:

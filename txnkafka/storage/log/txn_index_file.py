@@ -35,7 +35,7 @@ class TxnIndexFile:
 
     @property
     def is_saved(self) -> bool:
-        """Whether the file contains exactly the entries in memory."""
+        """True if the file contains exactly the entries in memory."""
         return self._saved == len(self.entries) and not self._cut
 
     def append(self, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> None:
@@ -45,7 +45,7 @@ class TxnIndexFile:
         self.entries.append(AbortedTxn(0, producer_id, first_offset, last_offset, last_stable_offset))
 
     def add(self, completed: Iterable[CompletedTxn]) -> None:
-        """Add the aborted ones among completed transactions. Raises ValueError like ``append``."""
+        """Add the aborted transactions among completed ones. Raises ValueError like ``append``."""
         for txn in completed:
             if txn.is_aborted:
                 self.append(txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset)
@@ -61,8 +61,8 @@ class TxnIndexFile:
             self._saved, self._cut = len(self.entries), True
 
     def collect(self, fetch_offset: int, upper_bound: int) -> tuple[list[AbortedTxn], bool]:
-        """Return the aborted transactions for a read of [fetch_offset, upper_bound), and whether later
-        segments cannot have more of them (``TransactionIndex.collectAbortedTxns``)."""
+        """Return the aborted transactions for a read of [fetch_offset, upper_bound), and True if later
+        segments cannot have more (``TransactionIndex.collectAbortedTxns``)."""
         found = []
         for entry in self.entries[bisect_left(self.entries, fetch_offset, key=_last_offset) :]:
             if entry.first_offset < upper_bound:

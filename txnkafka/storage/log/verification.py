@@ -1,8 +1,8 @@
 """Verifies transactions with their coordinator before their first batch is appended (KIP-890).
 
 A request of a producer without an open transaction starts a verification and asks the coordinator. If the
-coordinator knows the transaction, the batch is appended with the guard of the verification. An end marker
-that arrives meanwhile invalidates the guard, so that the batch is refused. With transaction version 2, the
+coordinator knows the transaction, the batch is appended with the verification's guard. An end marker that
+arrives before the append invalidates the guard, and the batch is refused. With transaction version 2, the
 request to the coordinator also adds the partition to the transaction, and markers carry the next epoch.
 
 Kafka removes the entry while it validates a batch whose write may still fail; here it stays until the batch
@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_GUARD", "PendingVerification", "VerificationState", "check_producer"]
 
-MOST_HELD = 10_000  # of one partition
-NO_GUARD = 0  # for a request that needs no verification; matches no pending one
+MOST_HELD = 10_000  # per partition
+NO_GUARD = 0  # for requests without verification; matches no pending verification
 _guards = itertools.count(1)
 
 
 @dataclass(slots=True)
 class PendingVerification:
     """The verification of one producer. No batch with a sequence above ``lowest_sequence`` may be appended
-    before the waiting ones. ``is_held``: nothing is verified; a batch could not be written, and the client
-    will send it again."""
+    before the waiting ones. ``is_held``: no verification is running; a batch could not be written, and the
+    client will retry it."""
 
     guard: int
     started_ms: int
@@ -45,11 +45,11 @@ class PendingVerification:
     is_held: bool = False
 
     def matches(self, guard: int) -> bool:
-        """Whether a batch with this guard is verified."""
+        """Return True if a batch with this guard is verified."""
         return guard != NO_GUARD and guard == self.guard
 
     def join(self, sequence: int, producer_epoch: int) -> None:
-        """Add another request of the producer, which waits for the same answer, perhaps in a new epoch."""
+        """Add another request of the producer, possibly in a new epoch, that waits for the same answer."""
         if producer_epoch > self.producer_epoch:
             self.producer_epoch, self.lowest_sequence = producer_epoch, sequence
         elif producer_epoch == self.producer_epoch:
@@ -67,8 +67,8 @@ def check_producer(
     log_end_offset: int,
 ) -> Checked:
     """Check a batch against the producer table and the pending verification of its producer, if any. In a log
-    that never had a record each producer begins with sequence 0: another batch was sent after one that is
-    still on its way (KAFKA-15591, Kafka 4.5)."""
+    that never had a record, each producer begins with sequence 0: any other sequence follows a batch that has
+    not arrived yet (KAFKA-15591, Kafka 4.5)."""
     lowest_sequence = None if pending is None else pending.lowest_sequence
     if log_end_offset == 0:
         lowest_sequence = 0
@@ -86,7 +86,7 @@ class VerificationState:
 
     @property
     def has_pending(self) -> bool:
-        """Whether any producer has one."""
+        """True if any producer has a verification."""
         return bool(self._pending)
 
     def __len__(self) -> int:
@@ -102,9 +102,8 @@ class VerificationState:
         supports_epoch_bump: bool,
         now_ms: int,
     ) -> int:
-        """Start a verification; returns the guard for the append after the coordinator's confirmation, or
-        ``NO_GUARD`` when the transaction is already open and needs none. Raises
-        ``InvalidProducerEpochError``."""
+        """Start a verification; return the guard for the append after the coordinator's confirmation, or
+        ``NO_GUARD`` if the transaction is already open. Raises ``InvalidProducerEpochError``."""
         known = producers.epochs(producer_id)
         if known is not None:
             epoch, _, is_open = known
@@ -127,8 +126,8 @@ class VerificationState:
         return pending.guard
 
     def hold(self, producers: ProducerTable, batch: IncomingBatch, now_ms: int) -> None:
-        """Note a batch that could not be written, for example on a full disk. A later sequence of a producer
-        of an unknown transaction would be accepted, and this one then refused for ever."""
+        """Record a batch that could not be written, for example on a full disk. Otherwise a later sequence of
+        a producer with an unknown transaction would be accepted, and this batch then be refused for ever."""
         known = producers.epochs(batch.producer_id)
         if known is not None and known[0] >= 0:  # then the table knows the next sequence
             return
@@ -141,8 +140,8 @@ class VerificationState:
             )
 
     def pending(self, producer_id: int) -> PendingVerification | None:
-        """Return the producer's verification, whose last two fields are arguments of
-        ``ProducerTable.check``; None without one."""
+        """Return the producer's verification, or None; its last two fields are arguments of
+        ``ProducerTable.check``."""
         return self._pending.get(producer_id)
 
     def on_append(self, batch: IncomingBatch) -> None:
@@ -151,11 +150,11 @@ class VerificationState:
             del self._pending[batch.producer_id]
 
     def ends_with(self, batch: IncomingBatch) -> bool:
-        """Return True when a batch ends the verification of its producer. A batch without a transaction ends
-        only an entry that is held.
+        """Return True if a batch ends the verification of its producer. A non-transactional batch ends only a
+        held entry.
 
-        A marker of transaction version 2 with the epoch of the entry does not: it ended the transaction
-        before the one under verification.
+        A marker of transaction version 2 with the entry's epoch does not: it ended the transaction before the
+        verified one.
         """
         pending = self._pending.get(batch.producer_id)
         if pending is None:
@@ -166,7 +165,7 @@ class VerificationState:
         return not (batch.is_control and is_next)
 
     def expire(self, now_ms: int, expiration_ms: int) -> None:
-        """Remove verifications that were started too long ago."""
+        """Remove expired verifications."""
         for producer_id, pending in list(self._pending.items()):
             if now_ms - pending.started_ms >= expiration_ms:
                 del self._pending[producer_id]

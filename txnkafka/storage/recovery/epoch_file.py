@@ -1,5 +1,5 @@
-"""Loads the leader epochs of a log from ``leader-epoch-checkpoint``, or from the batches where that cannot be
-read.
+"""Loads the leader epochs of a log from ``leader-epoch-checkpoint``, or from the batches if the file is
+unusable.
 
 Source: ``LeaderEpochFileCache``, ``LogLoader.load``.
 """
@@ -38,10 +38,10 @@ class EpochFile(NamedTuple):
 
 
 def load_epochs(found: FoundLog, first_checked: int, start: Start) -> EpochFile:
-    """Load the epochs from their file, or, if that is not sound, from the batches of the segments below
-    number ``first_checked``; the epochs of later segments are added while their batches are checked. After a
-    crash the file counts up to the recovery point only: the flush that makes a batch durable writes its
-    epoch. What lies before the first segment was durable. Raises OSError."""
+    """Load the epochs from their file, or, if it is not sound, from the batches of the segments below number
+    ``first_checked``; the epochs of later segments are added while their batches are checked. After a crash,
+    the file is valid only up to the recovery point: the flush that makes a batch durable writes its epoch.
+    Offsets before the first segment were durable. Raises OSError."""
     file = _read(found)
     if file.entries is not None:
         found.epochs = LeaderEpochs(file.entries)
@@ -69,18 +69,18 @@ def _read(found: FoundLog) -> EpochFile:
 
 
 def cut_epochs(found: FoundLog, file: EpochFile, start: Start) -> bool:
-    """Truncate the epochs to the log, and write them if necessary. Returns whether the file has exactly these
-    epochs. Those between the noted log start and the first segment stay, as in Kafka: its tiered storage may
+    """Truncate the epochs to the log, and write them if necessary. Return True if the file has exactly these
+    epochs. Epochs between the noted log start and the first segment stay, as in Kafka: its tiered storage may
     have their records, and loses them with the epochs. Raises OSError."""
-    if file.entries is None and (found.epochs.entries or file.is_damaged):  # logs of old brokers have none
+    if file.entries is None and (found.epochs.entries or file.is_damaged):  # old brokers write none
         found.note(file.path, "rebuilt from the log", file.fault)
     found.epochs.truncate_from_start(start.log_start_offset)
     found.epochs.truncate_from_end(found.log_end_offset)
     if found.epochs.entries == file.entries:
         return True
     if start.clean_shutdown and file.entries is not None:
-        # a broker that becomes the leader writes its epoch with the log end: nearly every partition has such
-        # an epoch to remove, which can wait until the next append
+        # A new leader stores its epoch with the log end, so nearly every partition has an epoch to
+        # remove. The next append does it.
         return False
     has_segments = found.active.size > 0 or len(found.segments) > 1
     if file.entries is not None or has_segments or file.is_damaged:

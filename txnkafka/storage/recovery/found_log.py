@@ -33,7 +33,7 @@ class SegmentState(Enum):
 
 
 class FoundLog:
-    """The log in ``directory``. ``segments`` ascend; there is at least one after ``find_segments``. Their
+    """The log in ``directory``. ``segments`` ascend, and are not empty after ``find_segments``. Their
     ``states`` are set with the log end."""
 
     def __init__(
@@ -52,7 +52,7 @@ class FoundLog:
         self.segments: list[LogSegment] = []
         self.states: dict[LogSegment, SegmentState] = {}
         self.lack_an_index: set[LogSegment] = set()
-        self.new_segment: LogSegment | None = None  # its file is created once the log end is known
+        self.new_segment: LogSegment | None = None  # its file is created when the log end is known
         self.snapshots = ProducerSnapshots(files, directory)
         self.epochs = LeaderEpochs()
         self.log_end_offset = 0
@@ -65,15 +65,15 @@ class FoundLog:
         return self.segments[-1]
 
     def note(self, what: str, action: str = "", why: str = "", *, bytes_cut: int = 0) -> None:
-        """Log and remember a repair; see ``RepairStep``."""
+        """Log and record a repair; see ``RepairStep``."""
         done = RepairStep(what, action, why, bytes_cut)
         LOG.warning("%s: %s", self.topic_partition, done)
         self.repairs.append(done)
 
     def find_segments(self, listed: list[DirectoryEntry], log_start_offset: int) -> None:
-        """Take the segments and snapshots out of a listing of the directory; without a segment the log
-        begins with a new one. Index files without a log are removed. Raises CorruptRecordError for a ``.log``
-        file that is too large, and OSError."""
+        """Find the segments and snapshots in a listing of the directory; without a segment, the log begins
+        with a new one. Removes index files without a log. Raises CorruptRecordError for a ``.log`` file that
+        is too large, and OSError."""
         entries = {entry.name: entry for entry in listed}
         parsed = {name: file for name in entries if (file := parse_segment_file(name)) and not file.suffix}
         self.snapshots = ProducerSnapshots.found(self.files, self.directory, entries)
@@ -85,7 +85,7 @@ class FoundLog:
                     self.lack_an_index.add(segment)
                 self.segments.append(segment)
             elif file.kind != "snapshot" and file.base_offset not in bases:
-                self.files.remove(self.files.join(self.directory, name))  # left by an interrupted removal
+                self.files.remove(self.files.join(self.directory, name))  # of an interrupted removal
         self.segments.sort(key=lambda segment: segment.base_offset)
         if not self.segments:
             self.begin(log_start_offset, self.loaded_ms)
@@ -106,7 +106,7 @@ class FoundLog:
         return segment
 
     def begin(self, base_offset: int, created_ms: int) -> None:
-        """Let the log, which has no segments, begin with a new one; its file is created later."""
+        """Begin the log, which has no segments, with a new one; its file is created later."""
         segment = self._segment(base_offset, created_ms)
         self.segments.append(segment)
         self.new_segment = segment
@@ -114,7 +114,7 @@ class FoundLog:
 
     def drop_segments(self, first: int) -> None:
         """Remove the segments from number ``first`` on: the log ends before them. Raises OSError."""
-        for segment in reversed(self.segments[first:]):  # a crash in between leaves no hole
+        for segment in reversed(self.segments[first:]):  # backwards: a crash leaves no hole
             self.note(segment.path("log"), "removed", "the log ends before it")
             segment.files.remove()
             self.has_unsynced_names = True
@@ -131,8 +131,8 @@ class FoundLog:
 
 
 def _lacks_an_index(base_offset: int, entries: dict[str, DirectoryEntry]) -> bool:
-    """Whether an index file is missing, or there are bytes of log and none of a time index: that is right
-    only where the records have no times, and Apache Kafka believes it."""
+    """Return True if an index file is missing, or if the log has bytes and the time index is empty: that is
+    correct only if the records have no timestamps, but Apache Kafka trusts it."""
     index, time_index = (entries.get(file_name(base_offset, kind)) for kind in SPARSE)
     if index is None or time_index is None:
         return True

@@ -1,5 +1,5 @@
 """Derives state from the headers of the segments that recovery checks: leader epochs, producers, snapshots at
-the segments' bases, and transaction indexes. All of it is built in memory while the batches are checked, so
+the segments' bases, and transaction indexes. Everything is built in memory while the batches are checked, so
 that they are read once; nothing is written before the log end is known.
 
 Source: ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["HeaderPass", "assign_epochs"]
 
-MOST_KEPT = 64 << 20  # bytes of snapshots in memory, until they are written
+MOST_KEPT = 64 << 20  # bytes of unwritten snapshots in memory
 
 
 class HeaderPass:
     """Follows the batches of a log's segments; producers are followed from segment ``first_rebuilt`` on.
 
-    ``is_complete`` says whether producers were followed to the log end. They are not if a segment was read
-    twice because its batches are out of order, or if the snapshots need more than MOST_KEPT bytes; then
-    ``rebuild`` reads the segments once more.
+    ``is_complete``: producers were followed to the log end. It is False if a segment was read twice because
+    its batches are out of order, or if the snapshots need more than MOST_KEPT bytes; then ``rebuild`` reads
+    the segments again.
     """
 
     def __init__(self, found: FoundLog, first_rebuilt: int) -> None:
@@ -47,8 +47,8 @@ class HeaderPass:
         self._kept = 0
 
     def begin(self, segment: LogSegment) -> None:
-        """Begin with the next segment, or with the same one again. Raises OSError, and CorruptRecordError
-        where the log in front of it cannot be read."""
+        """Begin the next segment, or the same one again. Raises OSError, and CorruptRecordError if the log
+        before it cannot be read."""
         if segment is self._first_rebuilt and segment is not self._segment:
             self.is_complete = True
             self._load(segment.base_offset)
@@ -62,20 +62,20 @@ class HeaderPass:
                 self._give_up()
 
     def take(self, batches: BatchIndex) -> None:
-        """Follow the next batches of the segment, all of them sound."""
+        """Follow the next batches of the segment, all sound."""
         assign_epochs(self._found.epochs, batches)
         if self.is_complete and self._segment is not None:
             self.producers.replay(batches, self._segment.base_offset, self._completed)
 
     def end(self) -> None:
-        """End the segment. Raises CorruptRecordError when its markers are out of order."""
+        """End the segment. Raises CorruptRecordError if its markers are out of order."""
         if self.is_complete and self._segment is not None:
             self._txn_indexes[self._segment] = _txn_index(self._segment, self._completed)
             self._completed.clear()
 
     def _load(self, offset: int) -> None:
-        """Load the state at ``offset``, the base of a segment. A snapshot at any other offset is a stray one,
-        which will be removed."""
+        """Load the state at ``offset``, the base of a segment. A snapshot at any other offset is a stray,
+        removed later."""
         found = self._found
         bases = {segment.base_offset for segment in found.segments}
         offsets = [base for base in found.snapshots.offsets if base <= offset and base in bases]
@@ -103,10 +103,10 @@ class HeaderPass:
             _replace_txn_index(segment, self._txn_indexes[segment])
 
     def rebuild(self, rebuilt: list[LogSegment], loaded: int) -> None:
-        """Like ``apply``, but reads the segments once more; ``producers`` are those at the base of the first
-        one, loaded from the snapshot at ``loaded``. Raises CorruptRecordError and OSError."""
+        """Like ``apply``, but reads the segments again; ``producers`` is the state at the base of the first
+        segment, loaded from the snapshot at ``loaded``. Raises CorruptRecordError and OSError."""
         found = self._found
-        found.snapshots.remove_above(loaded)  # left by a crash
+        found.snapshots.remove_above(loaded)  # left over from a crash
         for segment in rebuilt:
             if segment.base_offset != found.segments[0].base_offset:
                 found.snapshots.write(segment.base_offset, self.producers.snapshot())

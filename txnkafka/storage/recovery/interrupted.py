@@ -33,9 +33,9 @@ TEMPORARY = {f"{LEADER_EPOCH_CHECKPOINT}.tmp", f"{PARTITION_METADATA}.tmp"}
 def finish_interrupted(
     files: DataFiles, directory: str, note: Callable[[str, str, str], None]
 ) -> list[DirectoryEntry]:
-    """Finish or undo all interrupted changes of a directory durably; returns the files that exist afterwards.
-    The function is idempotent, even if it is interrupted itself. Raises LogDirError, before anything is
-    changed, when a file of a segment is a link or cannot be opened."""
+    """Finish or undo all interrupted changes of a directory durably; return the files that exist afterwards.
+    The function is idempotent, even if it is interrupted itself. Raises LogDirError, before any change, if a
+    file of a segment is a link or cannot be opened."""
     listed = files.list(directory)
     for entry in listed:
         fault = fault_of_file(entry)
@@ -75,7 +75,7 @@ def _finish(
     for name in doomed:
         files.remove(files.join(directory, name))
     files.sync_directory(directory)
-    # the log is renamed last: as long as it is a swap, a crash repeats all of this
+    # the log is renamed last: while it is a swap, the next start repeats everything
     for file in sorted(swaps, key=lambda file: file.kind == "log"):
         name = _name(file)
         files.rename(files.join(directory, name), files.join(directory, name.removesuffix(SWAP)))

@@ -1,4 +1,4 @@
-"""Finds the end of a log on the disk, and truncates unsound batches there unless they were durable.
+"""Finds the end of a log on the disk, and truncates unsound batches there, unless they were durable.
 
 ``find_end`` decides without changing the disk, ``end_log`` applies the decision.
 
@@ -30,11 +30,11 @@ __all__ = ["LogEnd", "Repair", "Start", "end_log", "find_end", "first_checked", 
 
 @dataclass(frozen=True)
 class Repair:
-    """Repairs beyond those of opening a log: the derived files of all segments are checked. ``full``: all
-    batches are checked, and derived files compared with them. ``truncate_corrupt``: damaged durable records
-    are given up. ``unsound``: paths of derived files that another check has found to contradict the log, each
-    with the reason; they are removed first, and so rebuilt. ``hands_over``: a broker starts on the directory
-    next, so that a clean stop stays one."""
+    """Repairs in addition to opening a log: the derived files of all segments are checked. ``full``: check
+    all batches, and compare derived files with them. ``truncate_corrupt``: discard damaged durable records.
+    ``unsound``: paths of derived files that contradict the log by another check, with the reasons; they are
+    removed first, and so rebuilt. ``hands_over``: a broker starts on the directory next, so a clean stop
+    remains clean."""
 
     full: bool = False
     truncate_corrupt: bool = False
@@ -44,22 +44,22 @@ class Repair:
 
 @dataclass(frozen=True)
 class Start:
-    """The facts that the data directory has about a partition before it is opened."""
+    """The data directory's facts about a partition before it is opened."""
 
     clean_shutdown: bool = False
     recovery_point: int | None = 0  # None: the checkpoint is damaged
     log_start_offset: int = 0
     repair: Repair | None = None
-    high_watermark: int = 0  # as the last owner noted it
+    high_watermark: int = 0  # noted by the last owner
 
     @property
     def is_checked(self) -> bool:
-        """Whether all batches are checked, durable or not."""
+        """True if all batches are checked, durable or not."""
         return self.repair is not None and self.repair.full
 
     @property
     def gives_up(self) -> bool:
-        """Whether damaged durable records are truncated, too."""
+        """True if even damaged durable records are truncated."""
         return self.repair is not None and self.repair.truncate_corrupt
 
 
@@ -85,7 +85,7 @@ def _first_unsettled(found: FoundLog, start: Start) -> int:
 
 
 def first_checked(found: FoundLog, start: Start) -> int:
-    """Return the number of the first segment whose batches are all checked; the number of segments where only
+    """Return the number of the first segment whose batches are all checked; the number of segments if only
     the tail is checked."""
     if start.is_checked:
         return 0
@@ -94,9 +94,9 @@ def first_checked(found: FoundLog, start: Start) -> int:
 
 def find_end(found: FoundLog, start: Start, headers: HeaderPass) -> LogEnd:
     """Find the log end. Segments from the recovery point on are checked, and ``headers`` follows their
-    batches; after a clean shutdown only the tail of the last one is checked.
+    batches; after a clean shutdown, only the tail of the last one is checked.
 
-    Raises CorruptRecordError when durable records are damaged or missing.
+    Raises CorruptRecordError if durable records are damaged or missing.
     """
     end, is_rebuilt, number = SegmentEnd(found.segments[0].base_offset, 0, ""), False, 0
     for number in range(min(first_checked(found, start), len(found.segments) - 1), len(found.segments)):
@@ -125,8 +125,8 @@ def _check(found: FoundLog, number: int, next_offset: int, headers: HeaderPass) 
 
 
 def _is_known_to_go_on(found: FoundLog, segment: LogSegment, end: int) -> bool:
-    """Whether a snapshot or the time index has offsets past the log end. Then derived files must not be
-    trusted: they would describe batches other than the ones appended next."""
+    """Return True if a snapshot or the time index has offsets past the log end. Then derived files must not
+    be trusted: the next appends would differ from the batches that they describe."""
     last = segment.time_index.last()
     if last is not None and segment.base_offset + last[1] >= end:
         return True
@@ -134,9 +134,9 @@ def _is_known_to_go_on(found: FoundLog, segment: LogSegment, end: int) -> bool:
 
 
 def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
-    """Raise CorruptRecordError when the log ends below its durable end, damaged or between two batches,
-    unless all durable offsets behind that were deleted, when a file has another segment's name, and when all
-    of the log would count as deleted for no reason that is known."""
+    """Raise CorruptRecordError if the log ends below its durable end, damaged or between two batches, unless
+    all later durable offsets were deleted; if a file has another segment's name; and if the whole log would
+    count as deleted without a known reason."""
     end, segment = log_end.end, found.segments[log_end.number]
     durable = start.recovery_point or 0
     if end.fault:
@@ -156,9 +156,9 @@ def _refuse_loss(found: FoundLog, start: Start, log_end: LogEnd) -> None:
 
 
 def _refuse_to_empty(found: FoundLog, start: Start, end_offset: int) -> None:
-    """Raise CorruptRecordError when the log start is beyond the log end, and nothing else says that the log
-    ever went on up to there. A power cut takes an end that was not flushed, and leaves a log start behind it;
-    but no log start was ever beyond the high watermark, which is noted at least as often."""
+    """Raise CorruptRecordError if the log start is beyond the log end without other evidence that the log
+    ever reached it. A power cut may lose an unflushed end and leave a log start above it; but a log start was
+    never beyond the high watermark, which is noted at least as often."""
     log_start, has_records = start.log_start_offset, end_offset > found.segments[0].base_offset
     known = max(end_offset, start.recovery_point or 0, start.high_watermark)
     if log_start <= known or not has_records:
@@ -169,8 +169,8 @@ def _refuse_to_empty(found: FoundLog, start: Start, end_offset: int) -> None:
         file=found.files.join(found.files.split(found.directory)[0], LOG_START_OFFSET_CHECKPOINT),
     )
     error.remedy = (
-        "Correct the line of the partition, with 0 all records that are there come back; 'txnkafka repair "
-        "--truncate-corrupt' believes the line, and empties the log"
+        "Correct the line of the partition, 0 restores all existing records; 'txnkafka repair "
+        "--truncate-corrupt' trusts the line, and empties the log"
     )
     raise error
 
@@ -178,8 +178,8 @@ def _refuse_to_empty(found: FoundLog, start: Start, end_offset: int) -> None:
 def _refused(
     reason: str, position: int, offset: int, segment: LogSegment, start: Start
 ) -> CorruptRecordError:
-    """Return the error for a log that has lost durable records. Its remedy names the command that looks at
-    the same batches."""
+    """Return the error for a log that has lost durable records. Its remedy names the command that checks the
+    same batches."""
     error = CorruptRecordError(reason, position=position, offset=offset, file=segment.path("log"))
     error.remedy = (
         "Copy the directory before anything else; 'txnkafka cat --on-corrupt skip' reads what is left, "
@@ -190,8 +190,8 @@ def _refused(
 
 
 def _begins_below(segment: LogSegment) -> bool:
-    """Whether a segment begins with a sound batch below its base offset: then the file has another segment's
-    name, which no crash gives it, and truncating it would lose its records."""
+    """Return True if a segment begins with a sound batch below its base offset: then the file has another
+    segment's name, which no crash causes, and truncation would lose its records."""
     view = segment.view()
     try:
         for position, data, index in view.windows():
@@ -217,7 +217,7 @@ def end_log(found: FoundLog, start: Start, log_end: LogEnd) -> None:
 
 
 def _cut(found: FoundLog, log_end: LogEnd) -> None:
-    """Truncate the log in front of the first batch that is not sound."""
+    """Truncate the log before the first unsound batch."""
     number, end, _ = log_end
     segment = found.segments[number]
     lost = segment.size - end.position + sum(later.size for later in found.segments[number + 1 :])
@@ -225,7 +225,7 @@ def _cut(found: FoundLog, log_end: LogEnd) -> None:
     found.note(segment.path("log"), f"cut at {place}", end.fault, bytes_cut=lost)
     if number + 1 < len(found.segments):
         found.drop_segments(number + 1)
-        # before the cut: as long as the damage is there, it shows that these segments do not count
+        # before the cut: until then the damage shows that these segments do not count
         found.files.sync_directory(found.directory)
     segment.cut_tail(end.position)
 
@@ -245,7 +245,7 @@ def _begin_at(found: FoundLog, start: Start) -> None:
 
 def _set_states(found: FoundLog, start: Start, *, was_cut: bool) -> None:
     """Set the states of all segments. Below the recovery point, and after a clean shutdown, derived files are
-    as reliable as the log, unless it was truncated."""
+    as reliable as the log, unless the log was truncated."""
     unknown = len(found.segments) if start.clean_shutdown else first_unknown(found, start)
     for number, segment in enumerate(found.segments):
         is_rebuilt = number >= unknown or (was_cut and segment is found.active)

@@ -1,13 +1,13 @@
 """Opens the log of a partition after a clean shutdown or a crash, even a crash while opening it.
 
-After a clean shutdown the files are trusted except for the end: the last segment's tail is checked, the
+After a clean shutdown, the files are trusted except for the end: the last segment's tail is checked, and the
 snapshot at the log end is loaded. Otherwise every batch from the recovery point on is checked, the log is
 truncated at the first unsound one, and derived files are rebuilt. Damage below the recovery point raises
 CorruptRecordError, and the partition is not opened.
 
-Better than Kafka: a torn tail is truncated after a clean shutdown too, so nothing is ever appended behind it;
+Better than Kafka: a torn tail is also truncated after a clean shutdown, so nothing is ever appended after it;
 a missing snapshot or transaction index never makes transactions disappear; damage below the recovery point is
-never "repaired" by discarding everything behind it. docs/recovery.md explains all of it to users.
+never "repaired" by discarding all later records. User documentation: docs/recovery.md.
 
 Source: ``LogLoader``, ``LogSegment.recover``, ``UnifiedLog.rebuildProducerState``.
 """
@@ -53,7 +53,7 @@ __all__ = ["OpenedLog", "Repair", "Start", "load_log", "new_log", "open_log"]
 
 
 class OpenedLog(NamedTuple):
-    """A log, and the repairs that opening it needed."""
+    """A log, and the repairs made while opening it."""
 
     log: PartitionLog
     repairs: list[RepairStep]
@@ -69,11 +69,11 @@ def open_log(
     now_ms: int,
     resources: LogResources | None = None,
 ) -> OpenedLog:
-    """Open the log in ``directory``, which is created if it does not exist, and make its contents durable.
-    Logs of one thread share ``resources``.
+    """Open the log in ``directory``, creating it if missing, and make its contents durable. Logs of one
+    thread share ``resources``.
 
-    Raises CorruptRecordError when bytes below the recovery point are damaged, LogDirError when a file cannot
-    be read or is a link, KafkaStorageError when a sync fails, and OSError.
+    Raises CorruptRecordError if bytes below the recovery point are damaged, LogDirError if a file cannot be
+    read or is a link, KafkaStorageError if a sync fails, and OSError.
     """
     found = FoundLog(files, directory, topic_partition, config, now_ms)
     loaded = load_log(found, start)
@@ -93,7 +93,7 @@ def new_log(
     """Begin a log in the empty ``directory``; the caller makes its file durable. Raises OSError."""
     segment = LogSegment(files, directory, 0, config, created_ms=now_ms)
     segment.files.create("log")
-    segment.close()  # there may be ten thousand; an append opens it again
+    segment.close()  # of possibly ten thousand logs; an append reopens it
     loaded = LoadedLog(
         segments=[segment],
         log_start_offset=0,
@@ -119,11 +119,11 @@ def load_log(found: FoundLog, start: Start) -> LoadedLog:
         error.locate(topic=found.topic_partition.topic, partition=found.topic_partition.partition)
         raise
     finally:
-        found.close_files()  # there may be ten thousand logs; an append opens its files again
+        found.close_files()  # of possibly ten thousand logs; an append reopens them
 
 
 def _remove_unsound(found: FoundLog, start: Start) -> None:
-    """Remove the derived files of this log that are known to contradict it. Raises OSError."""
+    """Remove this log's derived files that are known to contradict it. Raises OSError."""
     for path, reason in start.repair.unsound.items() if start.repair is not None else ():
         if found.files.split(path)[0] == found.directory and found.files.exists(path):
             found.files.remove(path)
@@ -184,7 +184,7 @@ def _load_producers(found: FoundLog, headers: HeaderPass, log_start: int, start:
 
 
 def _write_newest(found: FoundLog, producers: ProducerTable, *, has_data: bool, start: Start) -> None:
-    """Write a snapshot at the log end unless there is one, or the log is empty."""
+    """Write a snapshot at the log end unless one exists or the log is empty."""
     newest = found.snapshots.newest(found.log_end_offset)
     if found.log_end_offset > (found.segments[0].base_offset if newest is None else newest):
         is_lost = newest is None and has_data and bool(len(producers))
@@ -196,8 +196,8 @@ def _write_newest(found: FoundLog, producers: ProducerTable, *, has_data: bool, 
 
 
 def _make_missing(found: FoundLog, start: Start) -> None:
-    """Rebuild derived files of segments that lack an index, since other files may be missing too, as in
-    Kafka."""
+    """Rebuild the derived files of segments that lack an index, because other files may also be missing, as
+    in Kafka."""
     for segment in found.segments:
         if segment in found.lack_an_index or start.repair is not None:
             segment.load()
@@ -206,15 +206,14 @@ def _make_missing(found: FoundLog, start: Start) -> None:
             check_transactions(found, segment)
             keep_sound_indexes(found, segment)
         if segment is not found.active and found.states[segment] is not SegmentState.REBUILT:
-            segment.unload()  # there may be any number of segments
+            segment.unload()  # a log may have any number of segments
             segment.close()
 
 
 def _make_durable(found: FoundLog, start: Start) -> None:
-    """Sync the whole log before it is used, the names after the contents. The files of a segment are synced
-    and closed before those of the next one are opened: a log may have more segments than this process
-    descriptors. Files derived from the active segment are rebuilt after every crash, and need not be
-    synced."""
+    """Sync the whole log before it is used, the names after the contents. A segment's files are synced and
+    closed before the next segment's files are opened: a log may have more segments than this process has
+    descriptors. Files derived from the active segment are rebuilt after every crash, and need no sync."""
     active, was_synced = found.active, False
     if found.log_end_offset > (start.recovery_point or 0) and not start.clean_shutdown:
         active.has_unsynced_bytes = found.has_unsynced_names = True
@@ -234,12 +233,12 @@ def _make_durable(found: FoundLog, start: Start) -> None:
 
 
 def _write_derived(found: FoundLog, segment: LogSegment) -> list[DataFile]:
-    """Write the derived files of a segment that are not on the disk, and return its files to sync."""
+    """Write the derived files of a segment that are missing on the disk, and return its files to sync."""
     if found.states[segment] is SegmentState.REBUILT:
         segment.seal()
         if segment is not found.active:
             transactions_of(found, segment)
-            segment.has_unsynced_bytes = True  # of the process before, which may not have synced them
+            segment.has_unsynced_bytes = True  # of the previous process, which may not have synced them
     if segment is not found.active or found.repairs:
         segment.save()
     derived, segment.unsynced_files = segment.unsynced_files, []
@@ -247,7 +246,7 @@ def _write_derived(found: FoundLog, segment: LogSegment) -> list[DataFile]:
 
 
 def _sync(found: FoundLog, syncs: list[Callable[[], None]]) -> None:
-    """Sync files or names. Raises KafkaStorageError; after a failed sync the content of the disk is
+    """Sync files or names. Raises KafkaStorageError; after a failed sync, the content of the disk is
     unknown."""
     failed: OSError | None = None
     try:

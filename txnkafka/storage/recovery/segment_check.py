@@ -1,6 +1,6 @@
-"""Finds the end of the sound batches of a segment on the disk, and the fault behind it.
+"""Finds the end of the sound batches of a segment on the disk, and the fault there.
 
-Only the segment's state in memory changes: its indexes are built on the way.
+Only the segment's state in memory changes: its indexes are built during the check.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SegmentEnd", "check_segment", "walk_tail"]
 
-_MANY_INTERVALS = 4  # between index entries; an index without entries behind so many has lost them
+_MANY_INTERVALS = 4  # of index.interval.bytes: an index without entries for more has lost some
 _BAD_OFFSETS = "the offsets of the batch that begins there contradict those around it"
 
 
 class SegmentEnd(NamedTuple):
     """The end of a segment's sound batches: the log continues at ``next_offset``; the first ``position``
-    bytes are sound. When there are more, ``fault`` describes them."""
+    bytes are sound. ``fault`` describes any later bytes."""
 
     next_offset: int
     position: int
@@ -36,8 +36,8 @@ class SegmentEnd(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """A range of batches from a position on: the log before them ends at ``next_offset``, behind them it
-    continues at ``limit``."""
+    """A range of batches from a position on: the log before them ends at ``next_offset``, and continues after
+    them at ``limit``."""
 
     position: int
     next_offset: int
@@ -45,12 +45,12 @@ class _Place(NamedTuple):
 
 
 def walk_tail(segment: LogSegment) -> SegmentEnd:
-    """Check the batches from the last index entry on. If there is a fault, check all batches and rebuild the
-    indexes, since the entry may be wrong, or belong to the torn batch."""
+    """Check the batches from the last index entry on. After a fault, check all batches and rebuild the
+    indexes: the entry may be wrong, or belong to the torn batch."""
     whole = _Place(0, segment.base_offset)
     try:
         last = segment.last_entry()
-    except CorruptRecordError:  # there are no indexes, and batches out of order: only the check finds where
+    except CorruptRecordError:  # no indexes, and batches out of order: only the check finds the place
         return _check(segment, whole, segment.begin_again, segment.note_all)
     if last is None:
         if segment.size <= _MANY_INTERVALS * segment.config.index_interval_bytes:
@@ -72,8 +72,8 @@ def walk_tail(segment: LogSegment) -> SegmentEnd:
 
 def check_segment(segment: LogSegment, next_offset: int, limit: int, headers: HeaderPass) -> SegmentEnd:
     """Check all batches and build the indexes from them. The log before them ends at ``next_offset``, the
-    next segment begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, and
-    once more where they are out of order.
+    next segment begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, twice
+    if they are out of order.
 
     Raises CorruptRecordError for offsets that do not fit an index.
     """
@@ -110,8 +110,8 @@ def _check(
 def _take(
     view: SegmentReader, place: _Place, take: Callable[[BatchIndex], None], *, size: int | None = None
 ) -> SegmentEnd | None:
-    """Add the batches up to the first unsound one; returns None when they are out of order, unless the caller
-    has determined the ``size`` up to which they are in order."""
+    """Add the batches up to the first unsound one; return None if they are out of order, unless the caller
+    has determined the ``size`` of the ordered part."""
     position, next_offset, fault = place.position, place.next_offset, ""
     end = view.size if size is None else size
     for window, data, index in view.windows(position, end):
@@ -134,8 +134,8 @@ def _is_in_order(index: BatchIndex, next_offset: int, limit: int) -> bool:
 
 
 def _first_misplaced(view: SegmentReader, place: _Place) -> int | None:
-    """Return the position of the first batch whose offsets cannot be right; None when batches are only
-    repeated, which is no damage: Kafka accepts it."""
+    """Return the position of the first batch with impossible offsets; None if batches are only repeated,
+    which Kafka accepts."""
     index: BatchIndex | None = None
     for _, _, batches in view.windows(place.position):
         if index is None:

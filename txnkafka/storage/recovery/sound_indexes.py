@@ -24,10 +24,10 @@ __all__ = ["keep_sound_indexes"]
 
 
 def keep_sound_indexes(log: FoundLog, segment: LogSegment) -> None:
-    """Keep the index files that fit the log, and note a repair for the others, which the rebuilt indexes in
-    memory replace. Raises OSError."""
+    """Keep the index files that match the log, and record a repair for the others, which are replaced by the
+    rebuilt indexes in memory. Raises OSError."""
     last_offsets: dict[int, int] = {}
-    largest = array("q", [NO_TIMESTAMP])  # up to the end of each batch; the first is before all
+    largest = array("q", [NO_TIMESTAMP])  # by batch, cumulative; the first element is before all batches
     end_offset = segment.base_offset
     for batches in segment.windows():
         last_offsets.update(zip(batches.position, batches.last_offset, strict=True))
@@ -57,8 +57,8 @@ def _keep_offset_index(
 def _keep_time_index(
     log: FoundLog, segment: LogSegment, end_offset: int, last_offsets: list[int], largest: Sequence[int]
 ) -> None:
-    """``last_offsets`` and ``largest`` have the last offset of each batch, and the largest timestamp up to
-    there, which an entry names with an offset of the batch."""
+    """Keep or replace the time index. ``last_offsets`` has the last offset of each batch, ``largest`` the
+    largest timestamp up to it; an entry pairs that timestamp with an offset of the batch."""
     path = segment.path("timeindex")
     content = _content(log, segment, "timeindex")
     if content is None:
@@ -67,7 +67,7 @@ def _keep_time_index(
     index = TimeIndex.owned(segment.base_offset, content)
     if problems:
         log.note(path, "rebuilt from the log", f"it is damaged, {problems[0].text}")
-    elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers note other offsets
+    elif _last_timestamp(index) != _last_timestamp(segment.time_index):  # older brokers store other offsets
         log.note(path, "rebuilt from the log", "it does not end with the newest timestamp")
     elif wrong := [at for at in index if largest[bisect_left(last_offsets, at.offset)] != at.timestamp]:
         text = f"{wrong[0].timestamp} is not the largest timestamp up to offset {wrong[0].offset}"
@@ -77,7 +77,8 @@ def _keep_time_index(
 
 
 def _content(log: FoundLog, segment: LogSegment, kind: FileKind) -> bytes | None:
-    """Return the content of an index file; None, with a note, where it cannot be read. Raises OSError."""
+    """Return the content of an index file; None, after recording a repair, if it is unusable. Raises
+    OSError."""
     path = segment.path(kind)
     if not segment.files.exists(kind):
         log.note(path, "rebuilt from the log", "it is not there")

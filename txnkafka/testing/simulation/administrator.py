@@ -1,4 +1,5 @@
-"""``Administrator``: a client that looks at transactions and partitions, and deletes and creates a topic."""
+"""``Administrator``: a client that describes transactions and partitions, and deletes and recreates a
+topic."""
 
 from __future__ import annotations
 
@@ -31,20 +32,20 @@ _SETTINGS: Final[tuple[dict[str, str], ...]] = (
 
 
 class Administrator(Client):
-    """``has_to_delete`` asks it to delete ``topic`` and to create it again."""
+    """``has_to_delete`` requests deleting and recreating ``topic``."""
 
     def __init__(
         self, world: World, name: str, random: Random, topic: Topic, configs: Mapping[str, str]
     ) -> None:
         super().__init__(world, name, random)
         self.has_to_delete = False
-        self._has_to_create = False  # a deletion has failed, and may happen after the next start
+        self._has_to_create = False  # a deletion failed, and may take effect after the next start
         self._topic = topic
         self._configs = dict(configs)
-        self._group_types: dict[str, str] = {}  # as they were seen last
+        self._group_types: dict[str, str] = {}  # as last observed
 
     def steps(self) -> Steps:
-        """Look at something, now and then."""
+        """Run a random query from time to time."""
         while not self.world.is_ending:
             yield self.think() * 4
             if self.has_to_delete:
@@ -63,14 +64,14 @@ class Administrator(Client):
             name = self._topic.name
             broker.topics.delete([name], [], lambda answers: reply(answers[0].error))
 
-        # a late copy would delete the topic that is created next
+        # a late copy would delete the recreated topic
         (answer,) = yield [Request("DeleteTopics", delete, can_be_late=False)]
         self.world.counts["topic deleted"] += answer == ErrorCode.NONE
         self._has_to_create |= answer != ErrorCode.NONE
         yield self.think()
 
     def _create(self) -> Steps:
-        """Create the topic again, perhaps with other settings."""
+        """Recreate the topic, possibly with other settings."""
         settings, history = self._configs, self.world.history
         if self.world.swarm.alters_settings:
             settings = self.random.choice(_SETTINGS)
@@ -99,7 +100,7 @@ class Administrator(Client):
         yield from self.ask("ListTransactions", list_all)
 
     def _list_groups(self) -> Steps:
-        """A group may have changed its protocol."""
+        """List groups and check their types: a group may have changed its protocol."""
 
         def listed(broker: Any, reply: Any) -> None:
             found.clear()
@@ -115,7 +116,7 @@ class Administrator(Client):
         self._group_types |= found
 
     def _describe_groups(self) -> Steps:
-        """The states of groups of the consumer protocol."""
+        """Check the states of groups of the consumer protocol."""
 
         def describe(broker: Any, reply: Any) -> None:
             def answered(rows: Any) -> None:
@@ -131,7 +132,7 @@ class Administrator(Client):
             self.world.counts[f"consumer group {state}"] += 1
 
     def _look(self) -> Steps:
-        """The end for read_committed readers never goes back."""
+        """Check that the end for read_committed readers never decreases."""
         partition = TopicPartition("a", 0)
         query = OffsetQuery(partition, _LATEST)
 

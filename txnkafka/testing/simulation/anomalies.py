@@ -1,8 +1,8 @@
-"""The anomalies of a history, by Jepsen's names where it has one. Nothing here knows how the engine works.
+"""The anomalies of a history, with Jepsen's names where they exist, independent of the engine.
 
-What is legal and silent: G0 (Kafka does not isolate writes), gaps between the offsets of one producer, a
-transaction that is seen in one partition before it is seen in another one, and read_uncommitted readers
-that see what is aborted later.
+Legal and not reported: G0 (Kafka does not isolate writes), gaps between the offsets of one producer, a
+transaction visible in one partition before another, and read_uncommitted reads of records that are aborted
+later.
 
 Source: ``jepsen.redpanda.workload.queue``; Adya's G1.
 """
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["CHECKS", "MOST_SHOWN", "Anomaly", "anomalies"]
 
 Partition = tuple[str, int]
-MOST_SHOWN = 5  # of each kind
+MOST_SHOWN = 5  # per kind
 
 
 class Anomaly(NamedTuple):
-    """One thing that a client must never see; ``name`` is Jepsen's."""
+    """An observation that must never occur; ``name`` is Jepsen's."""
 
     name: str
     text: str
@@ -43,7 +43,7 @@ class Anomaly(NamedTuple):
 
 
 def anomalies(history: History) -> list[Anomaly]:
-    """All anomalies, a few of each kind."""
+    """Return all anomalies, a few per kind."""
     view = View(history)
     every = [(name, check(view)) for name, check in CHECKS.items()]
     others = {**GROUP_CHECKS, **MEMBER_CHECKS, **REGISTRY_CHECKS}
@@ -56,13 +56,13 @@ def _place(partition: Partition) -> str:
 
 
 def inconsistent_offsets(view: View) -> Iterator[str]:
-    """One offset, two records."""
+    """Yield offsets with two records."""
     for partition, offset, before, number in view.conflicts:
         yield f"offset {offset} of {_place(partition)} has record {before}, and record {number}"
 
 
 def duplicate(view: View) -> Iterator[str]:
-    """A record of an idempotent producer at two offsets."""
+    """Yield records of idempotent producers at two offsets."""
     for number, partition, first, second in view.repeated:
         sends = view.history.sends
         if number >= len(sends) or not sends[number].may_repeat:
@@ -70,7 +70,7 @@ def duplicate(view: View) -> Iterator[str]:
 
 
 def phantom(view: View) -> Iterator[str]:
-    """A record that no producer sent, or that was sent elsewhere."""
+    """Yield records that no producer sent, or that were sent to another partition."""
     sends = view.history.sends
     for partition, number in view.offsets:
         if number >= len(sends):
@@ -80,7 +80,7 @@ def phantom(view: View) -> Iterator[str]:
 
 
 def lost_write(view: View) -> Iterator[str]:
-    """An acknowledged record of an acknowledged or proven commit is not there in the end."""
+    """Yield acknowledged records of acknowledged or proven commits that are missing at the end."""
     history = view.history
     finals = {partition: view.final(partition) for _, partition in history.final}
     for send in history.sends:
@@ -96,7 +96,7 @@ def lost_write(view: View) -> Iterator[str]:
 
 
 def wrong_offset(view: View) -> Iterator[str]:
-    """A record is elsewhere than its acknowledgement says."""
+    """Yield records at other offsets than their acknowledgements."""
     for (partition, number), offset in view.offsets.items():
         if number < len(view.history.sends):
             send = view.history.sends[number]
@@ -105,7 +105,7 @@ def wrong_offset(view: View) -> Iterator[str]:
 
 
 def aborted_read(view: View) -> Iterator[str]:
-    """G1a: a read_committed reader sees what cannot have been committed."""
+    """G1a: yield read_committed reads of records that cannot have been committed."""
     history = view.history
     undecided = {
         number for transaction in history.transactions
@@ -116,7 +116,7 @@ def aborted_read(view: View) -> Iterator[str]:
             continue
         for offset, number in read.values:
             if number in undecided:
-                undecided.discard(number)  # is shown once
+                undecided.discard(number)  # reported once
                 send = history.sends[number]
                 yield (
                     f"{read.process} sees record {number} at {offset} of {_place(read.partition)}, of "
@@ -125,8 +125,8 @@ def aborted_read(view: View) -> Iterator[str]:
 
 
 def intermediate_read(view: View) -> Iterator[str]:
-    """G1b, in one partition: a poll shows some records of a transaction, and leaves others out whose
-    offsets it has passed."""
+    """G1b, in one partition: yield polls with some records of a transaction, but without others at offsets
+    that the poll has passed."""
     history = view.history
     offsets_of: dict[tuple[Partition, int], list[tuple[int, int]]] = defaultdict(list)
     for (partition, number), offset in view.offsets.items():
@@ -146,7 +146,7 @@ def intermediate_read(view: View) -> Iterator[str]:
 
 
 def torn_transaction(view: View) -> Iterator[str]:
-    """A transaction of which some records are visible in the end, and others are not, though acknowledged."""
+    """Yield transactions with some records visible at the end, and other acknowledged records missing."""
     history = view.history
     finals = {partition: view.final(partition) for _, partition in history.final}
     for transaction in history.transactions:
@@ -165,7 +165,8 @@ def torn_transaction(view: View) -> Iterator[str]:
 
 
 def precommitted_read(view: View) -> Iterator[str]:
-    """A read_committed reader sees a record before its commit was asked for; or a transaction its own."""
+    """Yield read_committed reads of a record before its commit was requested, or within its own
+    transaction."""
     history = view.history
     end_us = [history.transactions[of].end_us if of >= 0 else -1 for of in view.transactions]
     for read in view.reads:
@@ -182,7 +183,7 @@ def precommitted_read(view: View) -> Iterator[str]:
 
 
 def circular_information_flow(view: View) -> Iterator[str]:
-    """G1c: transactions that have read each other's records, in a circle."""
+    """G1c: yield cycles of transactions that have read each other's records."""
     history = view.history
     edges: dict[int, set[int]] = {}
     for transaction in history.transactions:
@@ -194,13 +195,13 @@ def circular_information_flow(view: View) -> Iterator[str]:
 
 
 def _known_between(view: View, partition: Partition) -> Callable[[int, int], list[int]]:
-    """The offsets between two that have committed records in the end, in order."""
+    """Return a function for the offsets, between two offsets, with committed records at the end, in order."""
     offsets = [offset for offset, _ in view.history.final.get((True, partition), ())]
     return lambda low, high: offsets[bisect_left(offsets, low) : bisect_right(offsets, high)]
 
 
 def poll_skip(view: View) -> Iterator[str]:
-    """A reader passes the offset of a committed record without seeing it."""
+    """Yield readers that pass the offset of a committed record without reading it."""
     history = view.history
     between = {partition: _known_between(view, partition) for _, partition in history.final}
     for poll in history.polls:
@@ -213,7 +214,7 @@ def poll_skip(view: View) -> Iterator[str]:
 
 
 def nonmonotonic_poll(view: View) -> Iterator[str]:
-    """A reader goes back, or jumps, without having been asked to."""
+    """Yield readers that go back or jump without a seek."""
     at: dict[tuple[str, Partition], int] = {}
     for poll in view.history.polls:
         if view.history.topics[poll.partition[0]].is_deletable:
@@ -231,7 +232,7 @@ def nonmonotonic_poll(view: View) -> Iterator[str]:
 
 
 def nonmonotonic_send(view: View) -> Iterator[str]:
-    """The records of one process are in another order than they were sent."""
+    """Yield records of one process in another order than they were sent."""
     last: dict[tuple[str, Partition], tuple[int, int]] = {}
     for send in view.history.sends:
         offset = view.offsets.get((send.partition, send.number))
@@ -244,9 +245,9 @@ def nonmonotonic_send(view: View) -> Iterator[str]:
 
 
 def realtime_append(view: View) -> Iterator[str]:
-    """A record that was acknowledged before another one was sent is behind it."""
+    """Yield records with a higher offset than a record sent after their acknowledgement."""
     places: dict[Partition, list[tuple[int, Send]]] = defaultdict(list)
-    for send in view.history.sends:  # in the order in which they were sent
+    for send in view.history.sends:  # in send order
         offset = view.offsets.get((send.partition, send.number))
         if offset is not None and not send.may_repeat:
             places[send.partition].append((offset, send))
@@ -263,7 +264,7 @@ def realtime_append(view: View) -> Iterator[str]:
 
 
 def zombie_ack(view: View) -> Iterator[str]:
-    """A request of a fenced producer succeeds, though it was sent when InitProducerId had been answered."""
+    """Yield successful requests of fenced producers, sent after the response to InitProducerId."""
     history = view.history
     fences: dict[int, list[tuple[int, int]]] = defaultdict(list)
     for fence in history.fences:
@@ -279,14 +280,14 @@ def zombie_ack(view: View) -> Iterator[str]:
 
 
 def offsets_went_back(view: View) -> Iterator[str]:
-    """The offsets that a reader is shown go back, or contradict each other."""
+    """Yield offsets in fetch responses that decrease or contradict each other."""
     last: dict[tuple[str, Partition], tuple[int, int, int]] = {}
     for each in view.history.progress:
         now = each.log_start_offset, each.last_stable_offset, each.high_watermark
         key = each.process, each.partition
         topic = view.history.topics[each.partition[0]]
         before = last.get(key, (0, 0, 0))
-        if topic.loses_old:  # a power cut may bring segments back that retention has removed
+        if topic.loses_old:  # a power cut may restore segments removed by retention
             before = (0, *before[1:])
         if not topic.is_deletable and any(a < b for a, b in zip(now, before, strict=True)):
             yield f"{each.process} is shown {now} of {_place(each.partition)} after {before}"
@@ -296,7 +297,7 @@ def offsets_went_back(view: View) -> Iterator[str]:
 
 
 def producer_id_twice(view: View) -> Iterator[str]:
-    """One producer id of two transactional ids."""
+    """Yield producer ids of two transactional ids."""
     owners: dict[int, str] = {}
     for fence in view.history.fences:
         owner = owners.setdefault(fence.producer_id, fence.transactional_id)

@@ -1,8 +1,7 @@
-"""Record batches as the clients of the simulation write and read them, apart from the engine's codecs.
+"""Record batches as written and read by the clients of the simulation, without the engine's codecs.
 
-All records have the same shape, so that a batch is read with one call of ``struct``: a key of four bytes, and
-a value of twelve, which is the number of the record, unlike all others, and a checksum of that number and the
-partition that it was sent to.
+All records have the same layout, so that one call of ``struct`` reads a batch: a key of 4 bytes, and a value
+of 12 bytes: the unique number of the record, and a checksum of that number and its partition.
 """
 
 from __future__ import annotations
@@ -20,9 +19,9 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_RECORDS", "Batch", "checksum", "encode", "parse"]
 
-MOST_RECORDS: Final = 60  # whose offset deltas take one byte
-_HEADER: Final = struct.Struct(">qiibIhiqqqhii")  # up to the number of records
-_FRAME: Final = struct.Struct(">8xi4xb")  # the length, and the magic
+MOST_RECORDS: Final = 60  # limit for offset deltas of one byte
+_HEADER: Final = struct.Struct(">qiibIhiqqqhii")  # through the number of records
+_FRAME: Final = struct.Struct(">8xi4xb")  # length and magic
 _UP_TO_CRC: Final = struct.Struct(">qiibI")
 _BEHIND_CRC: Final = struct.Struct(">hiqqqhii")
 _RECORD: Final = struct.Struct(">bbbbb4sbqIb")
@@ -32,8 +31,8 @@ _REMEMBERED: Final = 4096  # batches
 
 
 class Batch(NamedTuple):
-    """A batch of an answer: ``values`` by offset. ``control`` is 0 for an ABORT marker, 1 for a COMMIT
-    marker, None for data. It is never changed: those who read the same bytes share it."""
+    """A batch in a response: ``values`` by offset. ``control`` is 0 for an ABORT marker, 1 for a COMMIT
+    marker, None for data. Immutable: readers of the same bytes share it."""
 
     base_offset: int
     last_offset: int
@@ -44,7 +43,7 @@ class Batch(NamedTuple):
 
 
 def checksum(number: int, topic: str, partition: int) -> int:
-    """The checksum of a record that was sent to this partition."""
+    """Return the checksum of a record sent to this partition."""
     return crc32(_place(topic, partition), number)
 
 
@@ -62,7 +61,7 @@ def encode(
     base_sequence: int,
     is_transactional: bool,
 ) -> memoryview:
-    """A batch of (key, number, checksum)."""
+    """Return the bytes of a batch of (key, number, checksum)."""
     pack = _RECORD.pack
     body = b"".join(
         [
@@ -87,8 +86,8 @@ def encode(
 
 
 def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
-    """The whole batches of a slice of a partition; the last one may be partial, and is left out. Raises
-    ValueError for bytes that are none, and for records that were sent to another partition."""
+    """Return the whole batches in a slice of a partition, without a partial last one. Raises ValueError for
+    invalid bytes, and for records sent to another partition."""
     batches: list[Batch] = []
     content, place = bytes(data), _place(topic, partition)
     position, end = 0, len(content)
@@ -106,7 +105,8 @@ def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _batch(content: bytes, place: bytes) -> Batch:
-    """One batch: all who read the partition get the same bytes. Raises ValueError."""
+    """Return one batch, cached, because all readers of the partition get the same bytes. Raises
+    ValueError."""
     base_offset, _, _, _, _, attributes, last_delta, _, _, producer_id, _, _, count = _HEADER.unpack_from(
         content
     )

@@ -1,7 +1,7 @@
-"""``ClassicMembership``: how a client is a member of a group with the classic protocol.
+"""``ClassicMembership``: membership of a group with the classic protocol.
 
-It joins, brings the assignment of all members if it leads, says that it is alive, and leaves. It gives up all
-partitions before it joins again.
+The member joins, sends the assignment of all members if it is the leader, sends heartbeats, and leaves. It
+revokes all its partitions before it rejoins.
 
 Source: ``AbstractCoordinator``, ``ConsumerCoordinator``.
 """
@@ -31,7 +31,7 @@ _RANGE: Final = "range"
 
 
 class ClassicMembership(Membership):
-    """The leader gives the partitions to the members one after the other."""
+    """The leader assigns the partitions to the members round robin."""
 
     kind = "zombie"
 
@@ -43,7 +43,7 @@ class ClassicMembership(Membership):
         self._patience_us = PATIENCE_US + 1_000 * (swarm.session_timeout_ms + swarm.rebalance_timeout_ms)
 
     def join(self) -> Steps:
-        """Get an assignment. Returns NONE, or why the process cannot go on."""
+        """Join and get an assignment. Returns NONE, or the error that ends the process."""
         for _ in range(MOST_JOINS):
             self.assigned = []
             answer, _ = yield from self._client.ask(
@@ -107,7 +107,7 @@ class ClassicMembership(Membership):
         return ErrorCode.NONE
 
     def _divided(self, members: Sequence[tuple[str, str | None, bytes]]) -> dict[str, bytes]:
-        """All partitions, to the members one after the other."""
+        """Return the round-robin assignment of all partitions to the members."""
         in_order = sorted(members, key=lambda member: (member[1] or "", member[0]))
         parts: dict[str, list[TopicPartition]] = {member_id: [] for member_id, _, _ in in_order}
         for number, partition in enumerate(self._partitions):
@@ -115,7 +115,7 @@ class ClassicMembership(Membership):
         return {member_id: _assignment(partitions) for member_id, partitions in parts.items()}
 
     def keep_alive(self) -> Steps:
-        """A heartbeat, when it is time. Returns NONE while the member is one of the generation."""
+        """Send a heartbeat if due. Returns NONE while the member belongs to the generation."""
         swarm, now_us = self._world.swarm, self._world.scheduler.now_us
         if now_us - self._alive_us < swarm.session_timeout_ms * 250:
             return ErrorCode.NONE
@@ -128,13 +128,13 @@ class ClassicMembership(Membership):
         if answer is None:
             return ErrorCode.REQUEST_TIMED_OUT
         self._alive_us = now_us
-        if answer in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):  # of the same generation
+        if answer in (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS):  # still the same generation
             self._owns(frozenset(self.assigned), now_us, is_joining=False)
         self._note("Heartbeat", answer)
         return answer
 
     def leave(self) -> Steps:
-        """Leave the group, whatever it answers."""
+        """Leave the group, ignoring the response."""
         identity = self.identity
 
         def perform(broker: Any, reply: Any) -> None:
@@ -149,13 +149,13 @@ class ClassicMembership(Membership):
 
 
 def _subscription(topics: Sequence[str]) -> bytes:
-    """Version 0 of ``ConsumerProtocolSubscription``."""
+    """Return version 0 of ``ConsumerProtocolSubscription``."""
     names = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
     return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
 
 def _assignment(partitions: Sequence[TopicPartition]) -> bytes:
-    """Version 0 of ``ConsumerProtocolAssignment``."""
+    """Return version 0 of ``ConsumerProtocolAssignment``."""
     topics: dict[str, list[int]] = {}
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)

@@ -1,7 +1,7 @@
-"""``Client``: a process that sends requests and waits for answers; what it does is a generator.
+"""``Client``: a process that sends requests and waits for responses; its behaviour is a generator.
 
-The generator yields a number of microseconds to sleep, or a list of requests to be sent at once; then it gets
-the list of their answers, with None for each that did not come before the client's patience was over.
+The generator yields a number of microseconds to sleep, or a list of requests to send at once; it then
+receives the list of responses, with None for each request that timed out.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Client", "Steps", "World"]
 
 Steps = Generator[int | list[Request], Any, Any]
-"""What a client does: sleeps, or requests whose answers it waits for."""
+"""The steps of a client: times to sleep, or requests whose responses it waits for."""
 BACKOFF_US: Final = 20_000
 CALM_THINK_US: Final = 400_000
 LONGEST_BACKOFF_US: Final = 200_000
@@ -42,13 +42,13 @@ RETRIABLE: Final = frozenset(
         ErrorCode.REQUEST_TIMED_OUT,
     }
 )
-# of those, what was decided before anything was written
+# subset: decided before anything was written
 WITHOUT_EFFECT: Final = frozenset({ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.CONCURRENT_TRANSACTIONS})
 
 
 class World:
-    """What the clients share. ``is_ending``: they begin nothing new. ``gave_up`` counts requests that had
-    no answer however often they were sent."""
+    """The shared state of the clients. ``is_ending``: they begin no new work. ``gave_up`` counts requests
+    without a response after all retries."""
 
     def __init__(
         self, scheduler: Scheduler, network: Network, history: History, swarm: Swarm, counts: Counter[str]
@@ -60,18 +60,18 @@ class World:
         self.counts = counts
         self.is_ending = False
         self.is_calm = False
-        self.complaints: list[str] = []  # what clients should not have met
+        self.complaints: list[str] = []  # observations that clients must not make
         self.gave_up = 0
         self.known_producers: set[int] = set()  # of transactional ids
         self.last_epochs: dict[str, int] = {}  # of transactional ids
-        self.away: set[str | None] = set()  # instances that have left for a while
-        self.upgraded: set[str] = set()  # transactional ids that have gone from version 1 to 2
-        self.is_alone: Any = None  # whether no other process of a transactional id is left
+        self.away: set[str | None] = set()  # instances that have left temporarily
+        self.upgraded: set[str] = set()  # transactional ids upgraded from version 1 to 2
+        self.is_alone: Any = None  # tells whether a process is the last of its transactional id
         self.now_ms: Any = None
 
 
 class Client:
-    """One process. ``name`` is unlike that of all others. It is over when ``steps`` are."""
+    """A process with a unique ``name``. It ends with its ``steps``."""
 
     def __init__(self, world: World, name: str, random: Random) -> None:
         self.world = world
@@ -82,28 +82,28 @@ class Client:
         self._steps = self.steps()
         self._waiting: list[Request] = []
         self._left = 0
-        self._until_us = self._place = 0  # when its patience ends, and the place of that step
-        self._timer_place = 0  # of the step under way that looks at it; 0: none is
+        self._until_us = self._place = 0  # time of the timeout, and the place of its event
+        self._timer_place = 0  # place of the scheduled check of the timeout; 0: none
         self._timer_us = 0
 
     def begin(self) -> None:
-        """Take the first step."""
+        """Run the first step."""
         self._resume(None)
 
     def steps(self) -> Steps:
-        """What this client does."""
+        """Yield the steps of this client."""
         raise NotImplementedError
 
     def think(self) -> int:
-        """How long the client waits before it does the next thing."""
+        """Return the time until the next action, in microseconds."""
         least = CALM_THINK_US if self.world.is_calm else self.world.swarm.think_us
         return least // 4 + int(self.random.random() * least)
 
     def ask(
         self, api: str, perform: Any, *, can_be_late: bool = True, patience_us: int = PATIENCE_US
     ) -> Steps:
-        """Send a request until it is answered with something else than "try again". Returns the answer, or
-        None, and whether an attempt before it may have had an effect that is not known."""
+        """Send a request until its response is not a retriable error. Returns the response, or None, and True
+        if an earlier attempt may have had an unknown effect."""
         is_uncertain, backoff = False, BACKOFF_US
         for _ in range(MOST_ATTEMPTS):
             (answer,) = yield [Request(api, perform, can_be_late=can_be_late, patience_us=patience_us)]
@@ -120,10 +120,10 @@ class Client:
         self.world.gave_up += 1
         return None, True
 
-    # What the network and the scheduler call
+    # Callbacks of the network and the scheduler
 
     def answered(self, request: Request, answer: Any) -> None:
-        """A request was answered."""
+        """Handle the response to a request."""
         if request.is_over:
             return
         request.is_over = True
@@ -135,13 +135,13 @@ class Client:
             self._resume([each.answer if each.is_answered else None for each in self._waiting])
 
     def disconnected(self, connection: Connection) -> None:
-        """The broker has closed the connection."""
+        """Handle that the broker closed the connection."""
         if connection is self.connection:
             self._give_up()
 
     def _be_patient(self, us: int) -> None:
-        """Wait so long at most. Hardly any wait lasts so long: one step is under way for all of them, and is
-        put off when it comes too early."""
+        """Set a timeout. Few waits last that long: one scheduled event serves them all, and is postponed if
+        it fires too early."""
         scheduler = self.world.scheduler
         self._until_us, self._place = scheduler.now_us + us, scheduler.place()
         if not self._timer_place or self._until_us < self._timer_us:
@@ -168,13 +168,14 @@ class Client:
         self._give_up()
 
     def _note_overdue(self) -> None:
-        """The broker has the requests. Others may wait for long, a fetch says itself for how long."""
+        """Record fetches without a response that the broker received: unlike other requests, a fetch limits
+        its own wait."""
         for request in self._waiting:
             if request.api == "Fetch" and not request.is_over:
                 self.world.complaints.append(f"overdue: the fetch that {self.name} sent at {request.sent_us}")
 
     def _give_up(self) -> None:
-        """The requests that are not answered never will be."""
+        """Stop waiting for the outstanding requests."""
         self.world.network.close(self.connection)
         self.connection = Connection(self)
         answers = []
@@ -207,7 +208,7 @@ class Client:
 
 
 def error_of(answer: Any) -> ErrorCode:
-    """The error of an answer: it has one, or is one, or maps partitions to errors."""
+    """Return the error of a response, which has one, is one, or maps partitions to errors."""
     if isinstance(answer, ErrorCode):
         return answer
     if isinstance(answer, dict):
@@ -216,7 +217,7 @@ def error_of(answer: Any) -> ErrorCode:
 
 
 def summary(answer: Any) -> Any:
-    """What the trace has of an answer: numbers only, which take no time to hash."""
+    """Return the part of a response for the trace: only numbers, which are cheap to hash."""
     if isinstance(answer, dict):
         return [_result(result) for result in answer.values()]
     if isinstance(answer, list):

@@ -1,5 +1,5 @@
-"""``commit_at_once``: what a producer does that is in the process of its broker. It sees its batches in the
-logs, and commits without waiting for their acknowledgements."""
+"""``commit_at_once``: a producer in the process of its broker. It sees its batches in the logs, and commits
+without waiting for their acknowledgements."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ __all__ = ["Ended", "commit_at_once"]
 
 
 class Ended(NamedTuple):
-    """``results`` of the batches; the answer to EndTxn, None when it was not sent, as a batch is not in its
-    log yet, or was refused."""
+    """``results`` of the batches; the response to EndTxn, None if it was not sent because a batch was refused
+    or is not in its log yet."""
 
     results: Mapping[TopicPartition, ProduceResult]
     answer: Answer | None
 
     @property
     def error(self) -> ErrorCode:
-        """The first one."""
+        """The first error."""
         errors = [result.error for result in self.results.values()]
         errors += [] if self.answer is None else [self.answer.error]
         return next(filter(None, errors), ErrorCode.NONE)
@@ -35,7 +35,7 @@ class Ended(NamedTuple):
 def commit_at_once(
     request: ProduceRequest, identity: tuple[str, int, int]
 ) -> Callable[[Any, Callable[[Ended], None]], None]:
-    """The call of a broker: Produce, and EndTxn when all batches are appended."""
+    """Return the call of a broker: Produce, then EndTxn once all batches are appended."""
 
     def perform(broker: Any, reply: Callable[[Ended], None]) -> None:
         results: dict[TopicPartition, ProduceResult] = {}

@@ -1,4 +1,4 @@
-"""``Consumer``: reads assigned partitions, in no group."""
+"""``Consumer``: reads assigned partitions without a group."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EARLIEST = -2
 
 
 class Consumer(Client):
-    """``reader`` has its positions."""
+    """A consumer; ``reader`` has its positions."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class Consumer(Client):
                 self.reader.seek(TopicPartition(topic.name, number), 0)
 
     def steps(self) -> Steps:
-        """Fetch after fetch."""
+        """Fetch repeatedly."""
         random, reader = self.random, self.reader
         partitions = list(reader.positions)
         while True:
@@ -68,12 +68,12 @@ class Consumer(Client):
                 yield self.think()
 
     def _take(self, answer: Fetched) -> bool:
-        """Take an answer; whether there was something new."""
+        """Process a response; return True if it has new records."""
         position = self.reader.positions[answer.partition]
         return self.reader.take(answer)[1] > position
 
     def _reset(self, partition: TopicPartition) -> Steps:
-        """The position is not in the log any more: begin where it begins."""
+        """Reset a position that is no longer in the log to the log start."""
         level = self.reader.isolation_level
 
         def perform(broker: Any, reply: Any) -> None:

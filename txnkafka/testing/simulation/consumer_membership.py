@@ -1,8 +1,8 @@
-"""``ConsumerMembership``: how a client is a member of a group with the consumer protocol (KIP-848).
+"""``ConsumerMembership``: membership of a group with the consumer protocol (KIP-848).
 
-A heartbeat brings the partitions that it may have. It gives up the others first, takes the new ones, and
-acknowledges with what it owns. A late copy of a heartbeat with what it owns would give up partitions that it
-has got since, in Kafka, too: only those without are late.
+The response to a heartbeat has the target assignment. The member first revokes other partitions, then adds
+the new ones, and acknowledges with its owned partitions. As in Kafka, a late copy of such a heartbeat would
+revoke partitions assigned since, so only heartbeats without owned partitions arrive late.
 
 Source: ``ConsumerMembershipManager``, ``ConsumerHeartbeatRequestManager``.
 """
@@ -36,7 +36,7 @@ _MOST_BEATS: Final = 400
 
 
 class ConsumerMembership(Membership):
-    """The generation of ``identity`` is the epoch, -1 while it is no member."""
+    """The generation of ``identity`` is the member epoch, -1 for a non-member."""
 
     kind = "stale consumer"
 
@@ -47,20 +47,19 @@ class ConsumerMembership(Membership):
         random = client.random
         self._assignor = random.choice((None, "uniform", "range"))
         self._regex = "|".join(self._topics) if random.random() < 0.3 else None
-        self._target: list[TopicPartition] | None = None  # what it was told, and did not take yet
-        self._heard: int | None = None  # when the group has heard of it, in ms that pass
+        self._target: list[TopicPartition] | None = None  # the assignment not adopted yet
+        self._heard: int | None = None  # time of the last heartbeat, in ms of a monotonic clock
         self._processes = 0
 
     def forget(self) -> None:
-        """Be a new process, which is no member yet."""
+        """Become a new process, which is not a member yet."""
         super().forget()
         self._target = self._heard = None
 
     # Members
 
     def join(self) -> Steps:
-        """Become a member, or take what a member was told to take. Returns NONE, or why the process cannot
-        go on."""
+        """Join, or adopt the target assignment. Returns NONE, or the error that ends the process."""
         for _ in range(MOST_JOINS):
             is_joining = self.identity.generation <= _JOINING
             error = yield from self._enter() if is_joining else self._reconcile()
@@ -92,7 +91,7 @@ class ConsumerMembership(Membership):
         return error
 
     def _reconcile(self) -> Steps:
-        """Give up, take, and say so; without anything to take, ask how things are."""
+        """Revoke, adopt and acknowledge; without a target, send a plain heartbeat."""
         target = self._target
         if target is None:
             return (yield from self._beat(is_full=True))
@@ -106,7 +105,7 @@ class ConsumerMembership(Membership):
         return (yield from self._beat(is_full=True))
 
     def _linger(self) -> Steps:
-        """Now and then a member is slow to give up partitions, and says all the time that it has them."""
+        """Sometimes revoke partitions slowly, reporting them as owned in the meantime."""
         if self._world.is_calm or self._client.random.random() > 0.5:
             return ErrorCode.NONE
         self._world.counts["consumer kept its partitions"] += 1
@@ -120,7 +119,7 @@ class ConsumerMembership(Membership):
         return ErrorCode.NONE
 
     def keep_alive(self) -> Steps:
-        """A heartbeat, when it is time. Returns NONE while the member may keep what it has."""
+        """Send a heartbeat if due. Returns NONE while the member may keep its partitions."""
         if self._world.scheduler.now_us - self._alive_us < self._interval_us():
             return ErrorCode.NONE
         error = yield from self._beat(is_full=self._client.random.random() < 0.2)
@@ -132,7 +131,7 @@ class ConsumerMembership(Membership):
         return self._world.swarm.session_timeout_ms * 250
 
     def _beat(self, *, is_full: bool) -> Steps:
-        """A heartbeat; ``is_full``: it says everything. Returns the error."""
+        """Send a heartbeat; ``is_full``: with all fields. Returns the error."""
         owned, sent_us = frozenset(self.assigned), self._world.scheduler.now_us
         sent = self._running_ms()
         is_joining = self.identity.generation == _JOINING
@@ -140,7 +139,7 @@ class ConsumerMembership(Membership):
         if answer is None:
             return ErrorCode.REQUEST_TIMED_OUT
         error, epoch, assignment = answer.error, answer.epoch, answer.assignment
-        if is_joining and error == ErrorCode.UNKNOWN_SERVER_ERROR:  # as Kafka answers, too
+        if is_joining and error == ErrorCode.UNKNOWN_SERVER_ERROR:  # same response as Kafka
             self._world.counts["classic group without a generation"] += 1
             error = ErrorCode.GROUP_ID_NOT_FOUND
         if error != ErrorCode.NONE:
@@ -160,7 +159,7 @@ class ConsumerMembership(Membership):
         if self._target is not None:
             self.assigned = self._target
         self._owns(owned, sent_us, is_joining=is_joining)
-        self._heard = sent if owned <= set(self.assigned) else None  # it need not act in time
+        self._heard = sent if owned <= set(self.assigned) else None  # it need not act before a timeout
         self.assigned = has
         return error
 
@@ -168,7 +167,8 @@ class ConsumerMembership(Membership):
         return self._world.scheduler.now_us // 1000
 
     def _note_lost(self) -> None:
-        """The group does not know the member. A copy of a heartbeat may have told it to give up something."""
+        """Record that the group does not know the member. The response to a copied heartbeat may have revoked
+        partitions."""
         swarm = self._world.swarm
         has_copies = swarm.hold > 0 or swarm.duplicate > 0
         if self._heard is not None and not has_copies:
@@ -179,8 +179,8 @@ class ConsumerMembership(Membership):
             )
 
     def _answered(self, *, is_full: bool) -> Steps:
-        """Whether an attempt was given up, and the answer to a heartbeat. Behind one without an answer, the
-        next one says everything."""
+        """Return True if an attempt timed out, and the response to a heartbeat. After a heartbeat without a
+        response, the next one has all fields."""
         for attempt in range(MOST_ATTEMPTS):
             is_full = is_full or attempt > 0
             request = Request(_API, self._heartbeat(is_full=is_full), can_be_late=not is_full)
@@ -213,7 +213,7 @@ class ConsumerMembership(Membership):
         return perform
 
     def leave(self) -> Steps:
-        """Leave the group, whatever it answers; some static members come back."""
+        """Leave the group, ignoring the response; some static members return."""
         group_id, epoch, member_id, instance_id = self.identity
         self.assigned, self._target = [], None
         if epoch <= _JOINING:

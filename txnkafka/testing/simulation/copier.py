@@ -1,8 +1,8 @@
-"""``Copier``: reads a topic as a member of a group, and writes a copy of each record in a transaction that
-commits its offsets, too: each record is copied exactly once, whatever happens to the members.
+"""``Copier``: reads a topic as a member of a group, and copies each record in a transaction that also commits
+the offsets: each record is copied exactly once, despite failures of members.
 
-Every third transaction is aborted on purpose. After an abort, and when the group has gone on without it, a
-copier begins where the group has committed.
+Every third transaction is aborted on purpose. After an abort, or after missing a generation of the group, a
+copier continues at the committed offsets.
 
 Source: ``KafkaProducer.sendOffsetsToTransaction``; KIP-98, KIP-447.
 """
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["COPIERS", "Copier"]
 
 COPIERS: Final = "copiers"
-"""The group of these."""
+"""The group of the copiers."""
 _STOPPED: Final = ErrorCode.REQUEST_TIMED_OUT
 _ABORTED_OF: Final = 3  # transactions
 _FENCED: Final = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.INVALID_TXN_STATE})
@@ -39,7 +39,7 @@ Found = dict[TopicPartition, list[tuple[int, int]]]
 
 
 class Copier(TransactionalProducer):
-    """Copies the first of ``topics`` to the second one, which has as many partitions."""
+    """Copies the first of ``topics`` to the second, which has the same number of partitions."""
 
     def __init__(
         self, world: World, name: str, random: Random, topics: tuple[Topic, Topic], transactional_id: str,
@@ -52,14 +52,14 @@ class Copier(TransactionalProducer):
         self.reader = Reader(world, name, random, IsolationLevel.READ_COMMITTED)
         self._target = target.name
         self._attempts = 0
-        self._used_us = 0  # when the coordinator has heard of the transactional id
+        self._used_us = 0  # last use of the transactional id at the coordinator
 
     def _new_membership(self) -> Membership:
         protocols = self.world.swarm.copier_protocols
         return new_membership(self, protocols, COPIERS, [self._source], self._instance_id)
 
     def steps(self) -> Steps:
-        """Generations, in one process after the other, until another one has the transactional id."""
+        """Run generations, in successive processes, until another process takes the transactional id."""
         while not self.is_replaced:
             self.name = self.reader.process = f"{self._process}.{self._starts}"
             self._starts += 1
@@ -80,7 +80,7 @@ class Copier(TransactionalProducer):
         return (yield from self._init(-1, -1))
 
     def _generation(self) -> Steps:
-        """Copy until the next generation is there (NONE), or the process ends."""
+        """Copy until the next generation begins (NONE), or the process ends."""
         membership, reader = self.membership, self.reader
         reader.forget()
         while True:
@@ -95,12 +95,12 @@ class Copier(TransactionalProducer):
                 return ErrorCode.NONE if error in LEFT_OUT else error
 
     def _copy(self) -> Steps:
-        """One transaction, if there is something to be copied. Returns NONE when the member can go on."""
+        """Run one transaction if records are available. Returns NONE if the member can continue."""
         world = self.world
         found = yield from self._next()
         if not found:
             if world.scheduler.now_us - self._used_us > world.swarm.transactional_id_expiration_ms * 500:
-                return (yield from self._began())  # the id would expire
+                return (yield from self._began())  # otherwise the id would expire
             yield self.random.randrange(BACKOFF_US, 4 * BACKOFF_US)
             return ErrorCode.NONE
         transaction = world.history.begin(
@@ -134,7 +134,7 @@ class Copier(TransactionalProducer):
         return error in LEFT_OUT or error == ErrorCode.FENCED_INSTANCE_ID
 
     def _next(self) -> Steps:
-        """The next records of the assigned partitions. Returns them."""
+        """Fetch and return the next records of the assigned partitions."""
         reader = self.reader
         found: Found = {}
         if reader.positions:
@@ -147,7 +147,7 @@ class Copier(TransactionalProducer):
         return found
 
     def _write(self, transaction: Transaction, found: Found) -> Steps:
-        """Send the copies, those of a partition to the one with the same number."""
+        """Send the copies to the partitions with the same numbers."""
         outgoing: list[Outgoing] = []
         for partition, values in found.items():
             target = TopicPartition(self._target, partition.partition)
@@ -179,7 +179,7 @@ class Copier(TransactionalProducer):
         return self.batch_of(target, sends)
 
     def _send_offsets(self, transaction: Transaction) -> Steps:
-        """Commit where to read on, in the transaction."""
+        """Commit the new positions in the transaction."""
         identity = self.membership.identity
         producer = ProducerIdAndEpoch(self.producer_id, self.producer_epoch)
         commit = self.membership.new_commit(self.reader.positions, transaction.number)
@@ -191,7 +191,7 @@ class Copier(TransactionalProducer):
                 identity, self.transactional_id, producer, offsets, reply, version=version
             )
 
-        # A late one of a client of version 1 would become part of its next transaction, as in Kafka.
+        # A late commit of a version 1 client would become part of its next transaction, as in Kafka.
         asked = self.ask("TxnOffsetCommit", perform, can_be_late=not self.is_version_1)
         answer, is_uncertain = yield from asked
         error = judged(self, commit, answer, is_uncertain=is_uncertain)
@@ -204,7 +204,7 @@ class Copier(TransactionalProducer):
         return ErrorCode.PRODUCER_FENCED if error in _FENCED else error
 
     def _incident(self) -> Steps:
-        """What may happen in the middle of a transaction. Returns an error when the process stops."""
+        """Draw an incident within a transaction. Returns an error if the process stops."""
         world = self.world
         chance = 1.0 if world.is_calm else self.random.random()
         if chance < 0.01:

@@ -8,7 +8,7 @@ __all__ = ["cycle"]
 
 
 def cycle(edges: Mapping[int, Set[int]]) -> list[int]:
-    """The nodes of one cycle, the first one again at the end; empty when there is none."""
+    """Return the nodes of one cycle, ending with the first node again; empty without a cycle."""
     done: set[int] = set()
     for root in edges:
         if root in done:

@@ -1,5 +1,5 @@
-"""``SimulatedFiles``: files in memory whose calls fail, or end the process, on request; and what a power cut
-leaves of them."""
+"""``SimulatedFiles``: files in memory whose calls fail, or kill the process, on request; and their state
+after a power cut."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ if TYPE_CHECKING:
 __all__ = ["BLOCKS", "CALLS", "Died", "SimulatedFiles", "power_cut"]
 
 CALLS: Final = ("write", "sync", "sync", "sync", "create", "rename", "sync_directory", "read")
-"""The calls that may fail, those more than once that do so more often."""
+"""The calls that may fail; repetitions make a call more likely."""
 BLOCKS: Final = (1, 512, 4_096)
-"""In how many bytes at a time a file gets room on the disk."""
+"""Block sizes, in bytes, for the allocation of a file's disk space."""
 _SECTOR_BYTES: Final = 512
 
 
 class Died(BaseException):
-    """The process has ended in a call; nothing of it may go on, nor catch this."""
+    """Raised when the process dies in a call; no code of the process may continue or catch this."""
 
 
 class SimulatedFiles(MemoryFiles):
-    """``failing`` is the call of which one fails with EIO, behind so many that are ``spared``, a sync
-    only of a file whose path has ``failing_in``. After a failed sync the system has dropped what was not
-    written if it ``drops_unsynced``, and else tries again with the next one. While the disk ``is_full``,
-    writes fail with ENOSPC, every other one after half of its bytes, unless they end in the block of
-    ``block_bytes`` that the file ends in. ``failures`` counts both.
+    """``failing`` is the call that fails once with EIO, after ``spared`` successful calls; a sync fails only
+    for a file whose path contains ``failing_in``. After a failed sync, the system has dropped unwritten data
+    if it ``drops_unsynced``; otherwise the next sync writes it. While the disk ``is_full``, writes fail with
+    ENOSPC, every other one after half of its bytes, unless they end in the file's last block of
+    ``block_bytes``. ``failures`` counts both kinds.
 
-    The process dies in the change number ``dies_in`` from now on, 0 for none. ``settled`` is the number of
-    changes that a power cut cannot take back as if they had never been asked for."""
+    The process dies in the change number ``dies_in`` from now on (0: none). ``settled`` is the number of
+    changes that were certainly begun before a power cut."""
 
     def __init__(self, base: Disk = EMPTY_DISK) -> None:
         super().__init__(None, base)
@@ -51,7 +51,7 @@ class SimulatedFiles(MemoryFiles):
         self.settled = 0
 
     def unlock_all(self) -> None:
-        """The process that had the locks is gone."""
+        """Release the locks of a dead process."""
         self._locked.clear()
         self.dies_in = 0
 
@@ -113,7 +113,7 @@ class SimulatedFiles(MemoryFiles):
         super().truncate(file, size)
 
     def _come_nearer(self) -> None:
-        """The last change is for ever: what is left of the process can do nothing."""
+        """Count down to the death of the process; the change that kills it is its last."""
         if self.dies_in == 1:
             raise Died
         self.dies_in -= 1
@@ -131,8 +131,8 @@ class SimulatedFiles(MemoryFiles):
 
 
 def power_cut(files: SimulatedFiles, random: Random) -> Disk:
-    """The disk after a power cut: all that was synced, and some of the rest. Changes that no caller was told
-    the end of may not have been begun."""
+    """Return the disk after a power cut: all synced changes, and some of the rest. Changes whose calls have
+    not returned may be missing."""
     unsynced = Unsynced(files.base)
     changes = random.randint(files.settled, len(files.journal)) if random.random() < 0.5 else None
     for change in files.journal[:changes]:
@@ -146,8 +146,7 @@ def power_cut(files: SimulatedFiles, random: Random) -> Disk:
 
 
 def _losses(writes: list[Numbered], random: Random, mode: float) -> dict[int, bytes | None]:
-    """What is on the disk instead of the unsynced writes to a file; a write that is not mentioned is
-    whole."""
+    """Return the replacements of a file's unsynced writes on the disk; other writes are complete."""
     if mode < 0.2:
         return {}
     if mode < 0.4 or random.random() < 0.3:
@@ -171,7 +170,7 @@ def _losses(writes: list[Numbered], random: Random, mode: float) -> dict[int, by
 
 
 def _renamed(changes: list[Numbered], random: Random) -> list[Numbered]:
-    """The changes of names that are on the disk."""
+    """Return the changes of names that are on the disk."""
     kind = random.randrange(5)
     if kind == 0 or not changes:
         return changes

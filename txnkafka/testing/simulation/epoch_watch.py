@@ -1,7 +1,7 @@
-"""``EpochWatch``: the leader epochs that the brokers of a simulation had, remembered apart from the disk.
+"""``EpochWatch``: the leader epochs of a simulation's brokers, kept independently of the disk.
 
-A consumer that has read in one life of a broker notices records that the next life has lost only if every
-epoch is later (KIP-320). A power cut does not change the memory of a consumer.
+A consumer detects that a restarted broker has lost records only if each start has a later epoch (KIP-320). A
+power cut does not change the consumer's memory.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ __all__ = ["EpochWatch"]
 
 
 class EpochWatch:
-    """``complaints`` name partitions that a broker began to serve in an epoch that was there before."""
+    """``complaints`` name partitions that a broker began to serve in a used epoch."""
 
     def __init__(self) -> None:
         self.complaints: list[str] = []
         self._latest: dict[tuple[str, int], int] = {}  # by topic id and partition number
 
     def started(self, broker: Broker) -> None:
-        """A broker has started, and clients may ask it from now on."""
+        """Check the epochs of a started broker, before clients send requests."""
         for topic in broker.image.topics.values():
             for number, partition in topic.partitions.items():
                 latest = self._latest.get((topic.topic_id, number), -1)

@@ -1,4 +1,4 @@
-"""``Faults``: what happens to the node of a simulation while it is stormy, one thing after the other."""
+"""``Faults``: the faults of a simulation's node during a storm, one at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Faults"]
 
 _DAY_MS = 86_400_000
 _AT_A_REQUEST: Final = ("power cut", "kill", "disk error", "full disk")
-_OFTEN: Final = {"power cut": 2, "kill": 2, "disk error": 4, "full disk": 2}  # times as often as the others
+_OFTEN: Final = {"power cut": 2, "kill": 2, "disk error": 4, "full disk": 2}  # relative frequency; others: 1
 _REQUESTS: Final = (
     "AddPartitionsToTxn",
     "EndTxn",
@@ -31,13 +31,14 @@ _REQUESTS: Final = (
     "Produce and EndTxn",
     "TxnOffsetCommit",
 )
-_AWAY: Final = (1, 4, 30)  # most calls of the disk before the one in which something happens
+_AWAY: Final = (1, 4, 30)  # maximum number of disk calls before the fault
 _FAILING_IN: Final = ("", f"/{TRANSACTION_STATE_TOPIC}-")
-_LONG_US: Final = (5_000, 300_000)  # that the disk is broken at most
+_LONG_US: Final = (5_000, 300_000)  # maximum duration of a disk fault
 
 
 class Faults:
-    """``second_instance`` and ``delete_topic`` are done by the clients; the rest here."""
+    """The faults. Clients perform ``second_instance`` and ``delete_topic``; this class performs the
+    others."""
 
     def __init__(
         self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], node: SimulatedNode
@@ -50,8 +51,8 @@ class Faults:
         self._swarm = swarm
         self._counts = counts
         self._node = node
-        self._farthest_ms = 0  # that the clock was ahead
-        self._compacted: dict[TopicPartition, int] = {}  # up to which offsets, when it was last counted
+        self._farthest_ms = 0  # maximum lead of the clock
+        self._compacted: dict[TopicPartition, int] = {}  # clean offsets at the last count
         self._next_at = swarm.fault_every // 2
         self._choices = [fault for fault in swarm.faults for _ in range(_OFTEN.get(fault, 1))]
         self._acts: dict[str, Callable[[], None]] = {
@@ -68,13 +69,13 @@ class Faults:
         }
 
     def happen(self) -> None:
-        """Let the next one happen, if it is time: now, or when the next request of some kind comes, so that
-        the steps of a transaction that take little time are hit as often as the others."""
+        """Cause the next fault if due: now, or at the next request of some kind, so that short steps of a
+        transaction are hit as often as long ones."""
         if not self._swarm.faults or self._scheduler.events < self._next_at or not self._can_happen:
             return
         every = self._swarm.fault_every
         self._next_at = self._scheduler.events + self._random.randrange(every // 2, every * 3 // 2)
-        if self._node.awaited is not None:  # no such request has come
+        if self._node.awaited is not None:  # no request of that kind has arrived
             (_, act), self._node.awaited = self._node.awaited, None
             act()
             return
@@ -96,8 +97,8 @@ class Faults:
             self._acts[fault]()
 
     def calm(self) -> None:
-        """No more faults; what is broken is repaired. A clock that was put back is put right again: a
-        transaction that began before would take that much longer to time out, as in Kafka."""
+        """Stop all faults and repair their effects. A clock that was set back is corrected: otherwise older
+        transactions would time out that much later, as in Kafka."""
         self.is_calm = True
         node = self._node
         node.clock_offset_ms = self._farthest_ms = max(self._farthest_ms, node.clock_offset_ms)
@@ -114,13 +115,13 @@ class Faults:
         self._crash("kill", self._node.kill)
 
     def _crash(self, what: str, crash: Callable[[], None]) -> None:
-        """Now, between two steps of the node, or in one of its next calls of the disk."""
+        """Crash now, between two steps of the node, or in one of its next disk calls."""
         if self._random.random() < 0.4:
             crash()
             self._start_later()
             return
         self._node.on_death = partial(self._die, what, crash)
-        self._node.checkpoints_next = self._random.random() < 0.3  # perhaps before a record is durable
+        self._node.checkpoints_next = self._random.random() < 0.3  # possibly before a record is durable
         self._node.files.dies_in = 1 + self._some_calls()
 
     def _die(self, what: str, crash: Callable[[], None]) -> None:
@@ -140,7 +141,7 @@ class Faults:
         self._start_later()
 
     def _start_later(self) -> None:
-        """Start after a while, now and then with a disk that fails meanwhile."""
+        """Start after a delay, sometimes with a disk that fails during the start."""
         if "disk error" in self._swarm.faults and not self.is_calm and self._random.random() < 0.2:
             self._disk_error()
         self._scheduler.later(self._random.randrange(100, 200_000), self._node.start)
@@ -150,15 +151,15 @@ class Faults:
         self._node.clock_offset_ms += self._random.randrange(1, self._random.choice((1_000, most)))
 
     def _clock_back(self) -> None:
-        """Never by so much that producers are forgotten when it is put right."""
+        """Set the clock back, but not so far that the correction expires producers."""
         node = self._node
         self._farthest_ms = max(self._farthest_ms, node.clock_offset_ms)
         back = self._random.randrange(1, self._random.choice((1_000, _DAY_MS // 2)))
         node.clock_offset_ms = max(node.clock_offset_ms - back, self._farthest_ms - _DAY_MS // 2)
 
     def _disk_error(self) -> None:
-        """One call fails. A broker whose disk has failed is restarted, with the machine if the system may
-        have dropped what it could not write: it is not to be believed."""
+        """Make one disk call fail. The broker is then restarted, and so is the machine if the system may have
+        dropped unwritten data, because its cache cannot be trusted."""
         files = self._node.files
         files.failing = self._random.choice(CALLS)
         files.spared = self._some_calls() if files.failing in ("write", "sync") else 0
@@ -194,7 +195,7 @@ class Faults:
         self._counts["full disk met"] += 1
         if node.is_fenced or self._random.random() < 0.3:
             self._repair()
-        else:  # there is room again, and the broker goes on
+        else:  # the disk has space again, and the broker continues
             self._counts["full disk survived"] += 1
             node.files.failures = 0
 
@@ -209,7 +210,7 @@ class Faults:
         self._start_later()
 
     def _compaction(self) -> None:
-        """Count the compactions that the broker has finished: with this fault it compacts by itself."""
+        """Count the broker's finished compactions: with this fault it compacts by itself."""
         broker = self._node.broker
         if broker is None:
             return

@@ -1,6 +1,6 @@
-"""Checks an answer against the limits of the fetch: the number of bytes, and the time to wait.
+"""Checks a response against the limits of the fetch: the number of bytes, and the time to wait.
 
-Source: ``FetchRequest`` and KIP-74: the first batch of all is whole, whatever its size.
+Source: ``FetchRequest`` and KIP-74: the first batch of the response is complete, whatever its size.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ if TYPE_CHECKING:
 
 __all__ = ["broken_limits"]
 
-_LENGTH_END: Final = 12  # of base offset and length, which the length does not contain
+_LENGTH_END: Final = 12  # base offset and length, which the length excludes
 
 
 def broken_limits(request: Any, answer: Sequence[Any], waited_us: int) -> Iterator[str]:
-    """Yield the limits of a ``FetchRequest`` that the answer, one ``Fetched`` a partition, does not keep."""
+    """Yield the limits of a ``FetchRequest`` that the response (one ``Fetched`` per partition) violates."""
     limits = {each.topic_partition: each.max_bytes for each in request.partitions}
     left = request.max_bytes
     for fetched in answer:

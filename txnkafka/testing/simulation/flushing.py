@@ -1,5 +1,5 @@
-"""``Flushing``: a group flush whose logs are synced one after the other, so that requests, other work and the
-end of the process come in between."""
+"""``Flushing``: a group flush that syncs its logs in several steps, so that requests, other work and the end
+of the process happen in between."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Flushing"]
 
 
 class Flushing:
-    """``failed`` are the logs whose sync has failed so far, with the errors."""
+    """``failed`` has the logs with failed syncs so far, and their errors."""
 
     def __init__(self, flush: Flush, random: Random) -> None:
         self.flush = flush
@@ -22,20 +22,20 @@ class Flushing:
         self._left = [*reversed(flush.logs)]
         self._random = random
         if not any(each.contents or each.paths or each.directories for _, each in flush.logs):
-            random.shuffle(self._left)  # the server syncs open files at the same time
+            random.shuffle(self._left)  # the server syncs open files in parallel
 
     @property
     def is_synced(self) -> bool:
-        """Whether all logs were synced, or have failed."""
+        """Return True once all logs were synced or have failed."""
         return not self._left
 
     def sync_some(self) -> None:
-        """Sync one log at least."""
+        """Sync at least one log."""
         for _ in range(1 + int(self._random.random() * len(self._left))):
             self._sync_next()
 
     def sync_rest(self) -> dict[PartitionLog, OSError]:
-        """Sync all that are left; returns ``failed``."""
+        """Sync all remaining logs; return ``failed``."""
         while self._left:
             self._sync_next()
         return self.failed

@@ -1,9 +1,8 @@
-"""The anomalies of groups in a history: of their generations, of the offsets that they commit, and of what
-their members copy in transactions. Nothing here knows how the engine works.
+"""The anomalies of groups in a history: generations, committed offsets, and copies made in transactions by
+their members, independent of the engine.
 
-What is legal and silent: a commit without an answer that has happened; an offset that a group has forgotten,
-where groups forget; generations that begin anew while a group has never committed anything, because then it
-may be forgotten.
+Legal and not reported: a commit that happened without a response; an expired offset, in groups that expire;
+generations that restart while a group has never committed anything, because it may then be dropped.
 
 Source: KIP-98, KIP-345, KIP-447.
 """
@@ -35,7 +34,7 @@ def _place(partition: Partition) -> str:
 
 
 def _effect_us(history: History, commit: Commit) -> int:
-    """By when a commit counts for certain; never, if nobody knows whether it does."""
+    """Return the time when a commit certainly counts; never if its outcome is unknown."""
     if commit.acked_us < 0:
         return _NEVER
     if commit.transaction < 0:
@@ -45,7 +44,7 @@ def _effect_us(history: History, commit: Commit) -> int:
 
 
 def _may_count(history: History, commit: Commit) -> bool:
-    """Whether a commit may have happened."""
+    """Return True if a commit may have happened."""
     if commit.is_refused:
         return False
     if commit.transaction < 0:
@@ -54,7 +53,7 @@ def _may_count(history: History, commit: Commit) -> bool:
 
 
 def _commits(history: History) -> dict[tuple[str, Partition], list[Commit]]:
-    """The commits that may have happened, by group and partition, in the order in which they were sent."""
+    """Return the commits that may have happened, by group and partition, in send order."""
     found: dict[tuple[str, Partition], list[Commit]] = defaultdict(list)
     for commit in sorted(history.commits, key=lambda commit: commit.invoked_us):
         if _may_count(history, commit):
@@ -64,14 +63,14 @@ def _commits(history: History) -> dict[tuple[str, Partition], list[Commit]]:
 
 
 def _shown(history: History) -> Iterator[FetchedOffset]:
-    """What groups were shown, and what they have in the end."""
+    """Yield the offsets fetched by groups, and their final offsets."""
     yield from history.fetched_offsets
     for (group_id, partition), offset in history.final_offsets.items():
         yield FetchedOffset("the end", group_id, partition, offset, True, _NEVER, _NEVER)
 
 
 def phantom_offset(history: History) -> Iterator[str]:
-    """A committed offset that nobody has committed, or only a transaction that was aborted."""
+    """Yield fetched offsets that no client committed, or only an aborted transaction."""
     commits = _commits(history)
     for shown in _shown(history):
         partition = shown.partition
@@ -87,12 +86,12 @@ def phantom_offset(history: History) -> Iterator[str]:
 
 
 def lost_offset(history: History) -> Iterator[str]:
-    """An offset, or none, that had been replaced by an acknowledged commit."""
+    """Yield fetched offsets (or missing ones) that an acknowledged commit had replaced."""
     commits = _commits(history)
     for shown in _shown(history):
         partition = shown.partition
         of = commits.get((shown.group_id, partition), [])
-        # the newest one that was certain when the question was asked
+        # the newest certain commit at the time of the request
         certain = [commit for commit in of if _effect_us(history, commit) < shown.invoked_us]
         if not certain or (shown.offset < 0 and history.groups[shown.group_id].may_expire):
             continue
@@ -109,12 +108,12 @@ def lost_offset(history: History) -> Iterator[str]:
 
 
 def unstable_offset(history: History) -> Iterator[str]:
-    """Who asks for stable offsets gets one while a transaction is open that commits another one."""
+    """Yield stable offsets fetched while an open transaction commits another offset."""
     pending: dict[tuple[str, Partition], list[tuple[int, int, Commit]]] = defaultdict(list)
     for commit in history.commits:
         if commit.transaction >= 0 and commit.acked_us >= 0:
             transaction = history.transactions[commit.transaction]
-            if transaction.outcome is Outcome.COMMITTED:  # so it was open until it was asked to end
+            if transaction.outcome is Outcome.COMMITTED:  # open until its end was requested
                 for partition in commit.offsets:
                     pending[commit.group_id, partition].append((commit.acked_us, transaction.end_us, commit))
     for shown in history.fetched_offsets:
@@ -130,7 +129,7 @@ def unstable_offset(history: History) -> Iterator[str]:
 
 
 def since_kept(history: History) -> dict[str, int]:
-    """When each group had committed something, so that it is not forgotten any more."""
+    """Return the time of each group's first commit, from which on the group is kept."""
     found: dict[str, int] = {}
     for commit in history.commits:
         at_us = _effect_us(history, commit)
@@ -149,9 +148,9 @@ def _kept_assignments(history: History) -> Iterator[Assignment]:
 
 
 def zombie_commit(history: History) -> Iterator[str]:
-    """A commit succeeds though its member had been replaced when it was sent: by a member of a later
-    generation, or by a newer instance of itself."""
-    newest: dict[str, list[tuple[int, int, str]]] = defaultdict(list)  # time, generation so far, process
+    """Yield successful commits sent after the member was replaced by a later generation, or by a newer
+    process of its instance."""
+    newest: dict[str, list[tuple[int, int, str]]] = defaultdict(list)  # (time, generation so far, process)
     instances: dict[tuple[str, str], list[Assignment]] = defaultdict(list)
     for each in _kept_assignments(history):
         of = newest[each.group_id]
@@ -180,7 +179,7 @@ def zombie_commit(history: History) -> Iterator[str]:
 
 
 def two_owners(history: History) -> Iterator[str]:
-    """Two members of one generation own a partition."""
+    """Yield partitions with two owners in one generation."""
     owners: dict[tuple[str, int, Partition], tuple[str, str]] = {}
     for each in _kept_assignments(history):
         owner = each.instance_id or each.member_id
@@ -195,7 +194,7 @@ def two_owners(history: History) -> Iterator[str]:
 
 
 def group_skip(history: History) -> Iterator[str]:
-    """A group has committed an offset, and no member has read what is before it."""
+    """Yield committed offsets above unread records."""
     group_of = history.group_of()
     read: dict[tuple[str, Partition], list[tuple[int, int]]] = defaultdict(list)
     for poll in history.polls:
@@ -217,7 +216,7 @@ def group_skip(history: History) -> Iterator[str]:
 
 
 def _copies(history: History) -> Iterator[tuple[str, dict[Partition, Counter[int]]]]:
-    """Of each group that copies, how often each offset is copied, by partition."""
+    """Yield each copying group with the number of copies per offset, by partition."""
     for group in history.groups.values():
         if group.copies_to is None:
             continue
@@ -232,7 +231,7 @@ def _copies(history: History) -> Iterator[tuple[str, dict[Partition, Counter[int
 
 
 def copied_twice(history: History) -> Iterator[str]:
-    """A record has two committed copies."""
+    """Yield records with two committed copies."""
     for group_id, found in _copies(history):
         if history.groups[group_id].may_expire:
             continue
@@ -243,7 +242,7 @@ def copied_twice(history: History) -> Iterator[str]:
 
 
 def not_copied(history: History) -> Iterator[str]:
-    """A committed record has no committed copy in the end, or one has a copy that was never committed."""
+    """Yield committed records without a committed copy at the end, and copies of uncommitted records."""
     for group_id, found in _copies(history):
         sources = {
             partition for (group, partition) in history.final_offsets if group == group_id

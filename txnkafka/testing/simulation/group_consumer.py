@@ -1,7 +1,7 @@
-"""``GroupConsumer``: reads what its group assigns to it, and commits how far it has got.
+"""``GroupConsumer``: reads the partitions assigned by its group, and commits its positions.
 
-Its process may stop without a word, sleep until the group has gone on without it, or leave; then another one
-takes its place.
+Its process may stop silently, sleep until the group has a new generation, or leave; then another process
+replaces it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 __all__ = ["READERS", "GroupConsumer"]
 
 READERS: Final = "readers"
-"""The group of these."""
+"""The group of the consumers."""
 
 
 class GroupConsumer(Client):
-    """``is_replaced``: another process has its instance id."""
+    """A group member that reads; ``is_replaced``: another process has its instance id."""
 
     def __init__(
         self, world: World, name: str, random: Random, topics: Sequence[Topic], instance_id: str | None
@@ -49,7 +49,7 @@ class GroupConsumer(Client):
         return new_membership(self, protocols, READERS, self._topics, self._instance_id)
 
     def steps(self) -> Steps:
-        """Generations, in one process after the other."""
+        """Run generations, in successive processes."""
         starts = 0
         while not self.is_replaced:
             self.name = self.reader.process = f"{self._process}.{starts}"
@@ -65,7 +65,7 @@ class GroupConsumer(Client):
             yield self.think()
 
     def _generation(self) -> Steps:
-        """Read and commit until the next generation is there (NONE), or the process ends."""
+        """Read and commit until the next generation begins (NONE), or the process ends."""
         reader = self.reader
         reader.forget()
         error, positions = yield from self.membership.committed()
@@ -82,7 +82,7 @@ class GroupConsumer(Client):
         return ErrorCode.NONE if error in LEFT_OUT else error
 
     def _read(self) -> Steps:
-        """Fetch once; rest if there was nothing."""
+        """Fetch once; rest without new records."""
         wanted = list(self.reader.positions)
         answer = None
         if wanted:
@@ -97,7 +97,7 @@ class GroupConsumer(Client):
             yield self.rest()
 
     def _commit(self) -> Steps:
-        """Now and then, commit what was read."""
+        """Commit the positions from time to time."""
         positions = self.reader.positions
         new = {each: at for each, at in positions.items() if at != self._committed[each]}
         if not new or (self.random.random() < 0.5 and not self.world.is_calm):
@@ -110,7 +110,7 @@ class GroupConsumer(Client):
         return error
 
     def _incident(self) -> Steps:
-        """What may happen to a process. Returns an error when that ends it."""
+        """Draw an incident of the process. Returns an error if it ends the process."""
         world = self.world
         chance = 1.0 if world.is_calm else self.random.random()
         if chance < 0.04:
@@ -126,5 +126,5 @@ class GroupConsumer(Client):
         return ErrorCode.NONE
 
     def rest(self) -> int:
-        """How long it waits for new records."""
+        """Return the time to wait for new records, in microseconds."""
         return self.random.randrange(BACKOFF_US, 4 * BACKOFF_US)

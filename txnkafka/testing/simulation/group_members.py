@@ -1,4 +1,4 @@
-"""``GroupMembers``: the processes of a simulation that are members of groups, and how far the groups are."""
+"""``GroupMembers``: the processes of a simulation that are group members, and the groups' progress."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["GroupMembers"]
 
 _STABLE_US = 300_000  # without changes at the end of a calm window
 _LEAST_REBALANCE_MS = 600
-_READ = ("a", "c", "o")  # whose records nobody takes away, but for older ones of a key
+_READ = ("a", "c", "o")  # topics whose records stay, except older ones of a key
 
 
 class GroupMembers:
-    """``derived`` gives each process random numbers of its own."""
+    """The group members; ``derived`` returns separate random numbers for each process."""
 
     def __init__(
         self, world: World, random: Random, derived: Callable[[], Random], topics: Sequence[Topic]
@@ -36,10 +36,10 @@ class GroupMembers:
         self._derived = derived
         self._topics = {topic.name: topic for topic in topics}
         self._read = [topic for topic in topics if topic.name in _READ]
-        self._is_version_1: dict[str, bool] = {}  # of transactional ids
+        self._is_version_1: dict[str, bool] = {}  # by transactional id
 
     def begin(self) -> None:
-        """Let all of them begin."""
+        """Start all members."""
         swarm, groups = self._world.swarm, self._world.history.groups
         if swarm.copiers:
             groups[COPIERS] = self._group(COPIERS, swarm.copier_protocols, copies_to="o")
@@ -49,7 +49,7 @@ class GroupMembers:
             groups[KEEPER] = Group(KEEPER, swarm.forgets_offsets)
         for number in range(swarm.copiers):
             transactional_id = f"copier-{number}"
-            # of a version 1 client whose producer is forgotten, a late batch may be repeated
+            # a late batch of a version 1 client with an expired producer may be repeated
             is_version_1 = self._random.random() < 0.3 and not swarm.forgets_producers
             self._is_version_1[transactional_id] = is_version_1
             self._add(self._copier(transactional_id, self._instance(transactional_id)))
@@ -64,7 +64,7 @@ class GroupMembers:
         return Group(group_id, swarm.forgets_offsets, copies_to, protocols, swarm.session_timeout_ms)
 
     def _instance(self, name: str) -> str | None:
-        """Some are static members."""
+        """Return the instance id of some processes, which are static members."""
         return name if self._random.random() < 0.4 else None
 
     def _copier(self, transactional_id: str, instance_id: str | None) -> Copier:
@@ -83,7 +83,7 @@ class GroupMembers:
         member.begin()
 
     def replace_one(self) -> None:
-        """Another process with the transactional id, and the instance id, of one that goes on."""
+        """Start another process with the transactional id and instance id of a running one."""
         alive = [each for each in self.members if not each.is_over and not each.is_replaced]
         if not alive:
             return
@@ -97,8 +97,8 @@ class GroupMembers:
             self._add(self._consumer(instance_id))
 
     def unassigned(self) -> Iterator[str]:
-        """The partitions of each group that nobody owns, or two members, and the members that were told of
-        changes since ``_STABLE_US``."""
+        """Yield each group's partitions without exactly one owner, and the members with assignment changes
+        within ``_STABLE_US``."""
         resting = {group_id: topics for group_id, topics in self._reads() if self._comes_to_rest(group_id)}
         for group_id, topics in resting.items():
             members = [
@@ -119,24 +119,24 @@ class GroupMembers:
                 yield f"{each.process} of group {each.group_id} has got other partitions at {each.at_us}"
 
     def _comes_to_rest(self, group_id: str) -> bool:
-        """Members of the classic protocol that ask more rarely than their rebalance timeout throw each other
-        out again and again."""
+        """Return False for classic members that poll less often than their rebalance timeout: they evict each
+        other for ever."""
         group = self._world.history.groups.get(group_id)
         is_quick = self._world.swarm.rebalance_timeout_ms >= _LEAST_REBALANCE_MS
         return group is not None and (is_quick or "classic" not in group.protocols)
 
     def _reads(self) -> Iterator[tuple[str, list[Topic]]]:
-        """The groups, and what they read."""
+        """Yield the groups with their topics."""
         yield READERS, self._read
         yield COPIERS, [self._topics["a"]]
 
     def positions(self) -> Iterator[tuple[str, TopicPartition, int]]:
-        """Of each group, how far one of its members has read a partition."""
+        """Yield each group's largest read position per partition."""
         for group_id, topics in self._reads():
             members = [each for each in self.members if each.membership.identity.group_id == group_id]
             if members:
                 for topic in topics:
                     for number in range(topic.partitions):
                         partition = TopicPartition(topic.name, number)
-                        at = max(each.reader.read.get(partition, 0) for each in members)  # 0: nothing yet
+                        at = max(each.reader.read.get(partition, 0) for each in members)  # 0: unread
                         yield group_id, partition, at

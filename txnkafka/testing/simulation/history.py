@@ -1,7 +1,7 @@
-"""``History``: what the clients of a simulation did and saw, as plain data; what the checkers read.
+"""``History``: the actions and observations of a simulation's clients, as plain data for the checkers.
 
-Partitions are pairs of a topic and a number, times are microseconds, -1 stands for "never". A record is known
-by its number, which is its place in ``sends``: it is sent once, whatever is repeated on the way.
+Partitions are (topic, number) pairs, times are microseconds, -1 means "never". A record is identified by its
+number, its index in ``sends``: it is sent once, although requests may be repeated.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Partition = tuple[str, int]
 
 
 class Outcome(enum.Enum):
-    """What is known of a transaction, or of a record without one."""
+    """The known outcome of a transaction, or of a record outside transactions."""
 
     OPEN = "nothing was decided"
     COMMITTED = "the commit was acknowledged"
@@ -42,7 +42,7 @@ class Outcome(enum.Enum):
 
 
 class Topic(NamedTuple):
-    """``loses_old``: by retention. ``is_compacted``: of a key, only the newest record stays.
+    """A topic. ``loses_old``: retention applies. ``is_compacted``: only the newest record of a key stays.
     ``is_deletable``: the topic may be deleted at any time."""
 
     name: str
@@ -53,9 +53,9 @@ class Topic(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A group. ``may_expire``: its offsets are kept for so short a time that they may be forgotten.
-    ``copies_to`` is the topic that its members copy what they read to, each record once. ``protocols`` are
-    those of its members, whom the group forgets when it has not heard of them for its session timeout."""
+    """A group. ``may_expire``: its offsets may expire during the run. ``copies_to`` is the topic that its
+    members copy each record to, exactly once. ``protocols`` are the members' protocols; a member without a
+    heartbeat for the session timeout is removed."""
 
     group_id: str
     may_expire: bool = False
@@ -65,15 +65,15 @@ class Group(NamedTuple):
 
     @property
     def is_classic(self) -> bool:
-        """Whether there are generations, and no epochs of members."""
+        """True for groups with generations, without member epochs."""
         return self.protocols == ("classic",)
 
 
 @dataclass(slots=True)
 class Send:
-    """One record. ``transaction`` is a number in ``History.transactions``, or -1. ``may_repeat``: the engine
-    may have forgotten the producer between two tries, as Kafka would. ``source`` is the partition and the
-    offset of the record that this one is a copy of."""
+    """One record. ``transaction`` is an index in ``History.transactions``, or -1. ``may_repeat``: the
+    producer may have expired between two attempts, as in Kafka. ``source`` is the partition and offset of the
+    original of a copy."""
 
     number: int
     process: str
@@ -83,14 +83,14 @@ class Send:
     invoked_us: int
     may_repeat: bool = False
     acked_us: int = -1
-    offset: int = -1  # that was acknowledged
+    offset: int = -1  # acknowledged offset
     source: tuple[Partition, int] | None = None
 
 
 @dataclass(slots=True)
 class Transaction:
-    """One transaction; ``end_us`` is when a commit was first asked for, ``polls`` are records that the
-    producer read before that, read_committed."""
+    """One transaction; ``end_us`` is the time of the first commit request, ``polls`` are the producer's
+    earlier read_committed reads."""
 
     number: int
     process: str
@@ -105,8 +105,8 @@ class Transaction:
 
 
 class Poll(NamedTuple):
-    """One answer of a fetch, as the consumer understands it: ``values`` are pairs of offset and record, from
-    ``position`` to before ``end``. ``is_new``: the position was set anew before this poll."""
+    """The visible records of a fetch response: ``values`` are (offset, record) pairs in [``position``,
+    ``end``). ``is_new``: a seek preceded this poll."""
 
     process: str
     partition: Partition
@@ -119,7 +119,7 @@ class Poll(NamedTuple):
 
 
 class Progress(NamedTuple):
-    """The offsets that an answer of a fetch has shown to a process."""
+    """The log offsets in a fetch response."""
 
     process: str
     partition: Partition
@@ -130,7 +130,7 @@ class Progress(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """InitProducerId was answered: older epochs of the producer are fenced."""
+    """A response to InitProducerId, which fences older epochs of the producer."""
 
     transactional_id: str
     producer_id: int
@@ -139,7 +139,7 @@ class Fence(NamedTuple):
 
 
 class Ack(NamedTuple):
-    """A request of a producer was answered without an error."""
+    """A successful request of a producer."""
 
     api: str
     producer_id: int
@@ -148,7 +148,7 @@ class Ack(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """A member was told, by the answer to SyncGroup, what it owns in a generation."""
+    """A member's partitions in a generation, from the response to SyncGroup."""
 
     process: str
     group_id: str
@@ -160,9 +160,9 @@ class Assignment(NamedTuple):
 
 
 class Ownership(NamedTuple):
-    """A request of a member was answered without an error. It is sure to have had ``owned`` until it sent the
-    request, and to have ``assigned`` from the answer on; in between, the group may have thought so or not.
-    ``is_joining``: it was no member before, as far as it knew."""
+    """A successful request of a member. The member certainly owned ``owned`` until it sent the request, and
+    owns ``assigned`` since the response; in between, its ownership is uncertain. ``is_joining``: it was not a
+    member before, to its knowledge."""
 
     process: str
     group_id: str
@@ -176,8 +176,8 @@ class Ownership(NamedTuple):
 
 
 class LostMember(NamedTuple):
-    """The group does not know a member that had nothing to give up. ``silent_ms`` is for how long it
-    has said nothing at most, whatever the broker's clock was set to meanwhile."""
+    """The group does not know a member that had no partition to revoke. ``silent_ms`` is the maximum time
+    since its last request, regardless of changes of the broker's clock."""
 
     process: str
     group_id: str
@@ -187,8 +187,8 @@ class LostMember(NamedTuple):
 
 @dataclass(slots=True)
 class Commit:
-    """Offsets that a process wanted to be committed, -1 for one that is to be deleted; in a transaction, or
-    in none (-1). ``generation`` is -1 for one that is no member."""
+    """A request to commit offsets (-1: to delete), in a transaction or in none (-1). ``generation`` is -1 for
+    a non-member."""
 
     process: str
     group_id: str
@@ -203,7 +203,7 @@ class Commit:
 
 
 class FetchedOffset(NamedTuple):
-    """A committed offset as it was shown to a process; -1 when there was none."""
+    """A fetched committed offset; -1 for none."""
 
     process: str
     group_id: str
@@ -216,11 +216,11 @@ class FetchedOffset(NamedTuple):
 
 @dataclass(slots=True)
 class History:
-    """``final`` are the records of each partition in the end, by isolation: (is_committed, partition) to
-    pairs of offset and record; ``log_starts`` the first offsets then, ``final_offsets`` what groups have
-    committed, ``final_settings`` the settings of topics. ``settings`` are those that a topic may have: one,
-    unless the outcome of a change is not known. ``deletions`` are two offsets: the records below the first
-    were deleted, the second is the largest that a deletion was asked for."""
+    """The history of a run. ``final`` maps (is_committed, partition) to the final (offset, record) pairs;
+    ``log_starts`` are the final log starts, ``final_offsets`` the groups' final offsets, ``final_settings``
+    the topics' final settings. ``settings`` are the possible settings of a topic: one, unless the outcome of
+    a change is unknown. ``deletions`` are two offsets: records below the first were deleted; the second is
+    the largest offset in a deletion request."""
 
     topics: dict[str, Topic] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
@@ -243,7 +243,7 @@ class History:
     deletions: dict[Partition, tuple[int, int]] = field(default_factory=dict)
 
     def send(self, process: str, partition: Partition, key: bytes, transaction: int, at_us: int) -> Send:
-        """A new record, about to be sent."""
+        """Add a new record, to be sent now."""
         send = Send(len(self.sends), process, partition, key, transaction, at_us)
         self.sends.append(send)
         if transaction >= 0:
@@ -253,19 +253,19 @@ class History:
     def begin(
         self, process: str, transactional_id: str, producer_id: int, producer_epoch: int
     ) -> Transaction:
-        """A new transaction."""
+        """Add a new transaction."""
         number = len(self.transactions)
         transaction = Transaction(number, process, transactional_id, producer_id, producer_epoch)
         self.transactions.append(transaction)
         return transaction
 
     def group_of(self) -> dict[str, str]:
-        """The groups of the processes that were members."""
+        """Return the group of each process that was a member."""
         found = {each.process: each.group_id for each in self.assignments}
         return found | {each.process: each.group_id for each in self.ownerships}
 
     def outcome(self, send: Send) -> Outcome:
-        """What is known of a record: by its transaction, or by its acknowledgement."""
+        """Return the known outcome of a record, by its transaction or its acknowledgement."""
         if send.transaction >= 0:
             outcome = self.transactions[send.transaction].outcome
             if outcome is Outcome.COMMITTED and send.acked_us < 0:

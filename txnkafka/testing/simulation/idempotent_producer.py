@@ -1,4 +1,4 @@
-"""``IdempotentProducer``: a client without transactions, whose records arrive once."""
+"""``IdempotentProducer``: a client without transactions, whose records arrive exactly once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["IdempotentProducer"]
 
 
 class IdempotentProducer(Producer):
-    """Begins anew with another producer id when a batch is refused; what was under way is given up."""
+    """Restarts with a new producer id when a batch is refused, and drops its outstanding batches."""
 
     def steps(self) -> Steps:
-        """Batches, one group after the other."""
+        """Send groups of batches."""
         self.start_sequence = self.world.swarm.start_sequence
         process, starts = self.name, 0
         while not self.world.is_ending:
-            self.name = f"{process}.{starts}"  # what was under way may still arrive, behind what follows
+            self.name = f"{process}.{starts}"  # outstanding batches may still arrive, after later ones
             starts += 1
             error = yield from self._init()
             while error == ErrorCode.NONE and not self.world.is_ending:

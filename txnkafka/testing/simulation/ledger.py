@@ -1,5 +1,5 @@
-"""What must have happened in a long run: a simulation in which a fault or an action never occurs proves
-nothing about it."""
+"""The events that a long run must contain: a simulation without some fault or action proves nothing about
+it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["COMPLETE_EVENTS", "EXPECTED", "missing"]
 
 COMPLETE_EVENTS: Final = 1_500_000
-"""A run of so many events in all its seeds must have everything."""
+"""A run with this total number of events must contain all of them."""
 _OF_THE_NETWORK: Final = (
     "request dropped",
     "request held back",
@@ -131,5 +131,5 @@ EXPECTED: Final = (*FAULTS, *_OF_THE_NETWORK, *_MET, *_REQUESTS, *_ACTIONS)
 
 
 def missing(counts: Counter[str], events: int) -> list[str]:
-    """What never happened in a run that is long enough for everything."""
+    """Return the events that never happened in a sufficiently long run."""
     return [name for name in EXPECTED if not counts[name]] if events >= COMPLETE_EVENTS else []

@@ -1,8 +1,8 @@
-"""What must hold of the files of a directory that was stopped, whatever clients saw: offsets, sequences,
-markers, the files that follow from the log, and what read_committed readers get of it.
+"""Checks the files of a stopped directory, independently of the clients: offsets, sequences, markers, derived
+files, and the records for read_committed readers.
 
-``lenient`` partitions have lost records by retention or compaction, or producers by expiry: what needs all
-of them is not checked there.
+``lenient`` partitions have lost records by retention or compaction, or producers by expiry: checks that need
+all records are skipped there.
 """
 
 from __future__ import annotations
@@ -44,21 +44,20 @@ OFFSETS_TOPIC: Final = "__consumer_offsets"
 
 @dataclass(slots=True)
 class _State:
-    """A producer, as the batches so far make it."""
+    """The state of a producer after the batches so far."""
 
     epoch: int
     last_sequence: int = -1
     last_offset: int = -1
     coordinator_epoch: int = -1
-    first_offset: int = -1  # of its open transaction
-    data_epoch: int = -1  # of the batches in that
+    first_offset: int = -1  # of the open transaction
+    data_epoch: int = -1  # epoch of the open transaction's batches
 
 
 @dataclass(slots=True)
 class _Replay:
-    """A partition, batch by batch; ``problems`` are what should not be, ``aborted`` the entries that a
-    transaction index should have. In one that is not ``is_sequenced``, that of a coordinator, all sequences
-    begin with 0."""
+    """Replays a partition batch by batch; ``problems`` are the faults, ``aborted`` the expected entries of a
+    transaction index. Unless ``is_sequenced`` (in a coordinator's partition), all sequences begin with 0."""
 
     name: str
     is_lenient: bool
@@ -72,15 +71,15 @@ class _Replay:
 
     @property
     def _checks_sequences(self) -> bool:
-        """Where no batch can be missing that says what the next sequence is."""
+        """Return True if no batch that determines the next sequence can be missing."""
         return not self.is_lenient or not self.is_sequenced
 
     def say(self, text: str) -> None:
-        """Note a problem."""
+        """Record a problem."""
         self.problems.append(f"{self.name}: {text}")
 
     def take(self, batch: Batch) -> None:
-        """The next batch."""
+        """Replay the next batch."""
         if batch.base_offset < self.next_offset or batch.last_offset < batch.base_offset:
             self.say(f"offsets {batch.base_offset} to {batch.last_offset} follow {self.next_offset - 1}")
         elif not self.is_lenient and batch.base_offset != self.next_offset:
@@ -144,7 +143,7 @@ class _Replay:
             self.aborted.append((batch.producer_id, first, batch.last_offset, stable))
 
     def rows(self) -> set[Producer]:
-        """The producers as a snapshot has them."""
+        """Return the producers in the form of a snapshot."""
         return {
             Producer(
                 producer_id, state.epoch, state.last_sequence, state.last_offset, state.coordinator_epoch,
@@ -155,8 +154,8 @@ class _Replay:
 
 
 def check_directory(directory: Mapping[str, Mapping[str, bytes]], lenient: Set[str]) -> list[str]:
-    """What is wrong with the partitions of a directory: names to files, by the names of their
-    directories. Topics in ``lenient`` are those of lenient partitions."""
+    """Return the problems of the partitions of a directory, which maps directory names to files by name.
+    ``lenient`` has the topics of lenient partitions."""
     problems: list[str] = []
     commits: set[tuple[int, int]] = set()
     for name, files in sorted(directory.items()):
@@ -219,7 +218,7 @@ def _decisions(directory: Mapping[str, Mapping[str, bytes]]) -> Iterator[Decisio
 
 
 def last_decisions(directory: Mapping[str, Mapping[str, bytes]]) -> dict[str, tuple[int, int, int]]:
-    """Producer id, epoch and state of each transactional id: its last record."""
+    """Return the producer id, epoch and state in each transactional id's last record."""
     found: dict[str, tuple[int, int, int]] = {}
     for decision in _decisions(directory):
         if decision.state < 0:
@@ -230,10 +229,10 @@ def last_decisions(directory: Mapping[str, Mapping[str, bytes]]) -> dict[str, tu
 
 
 def committed_records(files: Mapping[str, bytes]) -> list[tuple[int, bytes | None]]:
-    """The offsets and values that a read_committed reader gets of a partition."""
+    """Return the offsets and values of a partition for a read_committed reader."""
     batches: list[Batch] = [each for _, data in segments_of(files, ".log") for each in batches_of(data)]
     aborted: set[int] = set()  # base offsets
-    ends: dict[int, bool] = {}  # producer id to the outcome of its next marker, from the end on
+    ends: dict[int, bool] = {}  # producer id → outcome of its next marker, going backwards
     for batch in reversed(batches):
         if batch.committed is not None:
             ends[batch.producer_id] = batch.committed
@@ -250,9 +249,9 @@ def _values(batches: Iterable[Batch]) -> Iterator[tuple[int, bytes | None]]:
 
 
 def committed_offsets(directory: Mapping[str, Mapping[str, bytes]]) -> dict[tuple[str, str, int], int]:
-    """The committed offsets of groups by group, topic and partition. A commit in a transaction counts from
-    its record on, but only if a COMMIT marker follows; a tombstone removes what is before it."""
-    found: dict[tuple[str, str, int], tuple[int, int]] = {}  # to the place in the log, and the offset
+    """Return the committed offsets by group, topic and partition. A commit in a transaction counts from its
+    record on, but only if a COMMIT marker follows; a tombstone removes earlier commits."""
+    found: dict[tuple[str, str, int], tuple[int, int]] = {}  # → (place in the log, offset)
     for name, files in sorted(directory.items()):
         if name.rpartition("-")[0] == OFFSETS_TOPIC:
             pending: dict[int, dict[tuple[str, str, int], tuple[int, int]]] = {}

@@ -1,4 +1,4 @@
-"""The files of a partition, read the slow and obvious way, by nothing but Kafka's description of them.
+"""Parses the files of a partition in the slow and obvious way, by Kafka's specification alone.
 
 Source: ``DefaultRecordBatch``, ``DefaultRecord``, ``TransactionIndex``,
 ``ProducerStateManager.writeSnapshot``, ``TransactionLogKey``, ``TransactionLogValue``, ``OffsetCommitKey``,
@@ -35,8 +35,8 @@ _TRANSACTIONAL, _CONTROL, _CODEC = 0x10, 0x20, 7
 
 
 class Batch(NamedTuple):
-    """A batch; ``records`` are triples of offset, key and value. ``committed`` and ``coordinator_epoch``
-    are those of a marker, otherwise None and -1."""
+    """A batch; ``records`` are (offset, key, value) triples. ``committed`` and ``coordinator_epoch`` belong
+    to a marker; None and -1 for data."""
 
     base_offset: int
     last_offset: int
@@ -71,7 +71,7 @@ class Decision(NamedTuple):
 
 
 def segments_of(files: Mapping[str, bytes], suffix: str) -> list[tuple[int, bytes]]:
-    """The files of a partition directory with this suffix, by base offset."""
+    """Return the files of a partition directory with this suffix, with their base offsets, in order."""
     return sorted(
         (int(name.removesuffix(suffix)), content) for name, content in files.items()
         if name.endswith(suffix) and name.removesuffix(suffix).isdigit()
@@ -79,8 +79,8 @@ def segments_of(files: Mapping[str, bytes], suffix: str) -> list[tuple[int, byte
 
 
 def batches_of(data: bytes) -> Iterator[Batch]:
-    """The batches of a segment. Raises ValueError, IndexError or struct.error, behind the batches that can be
-    read, for bytes that are none."""
+    """Yield the batches of a segment. Raises ValueError, IndexError or struct.error for invalid bytes, after
+    yielding the batches before them."""
     batches, error = _read(data)
     yield from batches
     if error is not None:
@@ -89,7 +89,7 @@ def batches_of(data: bytes) -> Iterator[Batch]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _read(data: bytes) -> tuple[list[Batch], Exception | None]:
-    """The batches of a segment, which is looked at for several reasons, and what comes behind them."""
+    """Return the batches of a segment, cached for several checks, and the error after them."""
     batches: list[Batch] = []
     try:
         batches.extend(_batches(data))
@@ -158,12 +158,12 @@ def _bytes(body: bytes, position: int) -> tuple[bytes | None, int]:
 
 
 def aborted_of(data: bytes) -> list[tuple[int, int, int, int]]:
-    """The entries of a ``.txnindex``: producer id, first, last and last stable offset."""
+    """Return the entries of a ``.txnindex``: producer id, first, last and last stable offset."""
     return [entry[1:] for entry in _ABORTED.iter_unpack(data)]
 
 
 def snapshot_of(data: bytes) -> list[Producer]:
-    """The producers of a ``.snapshot``."""
+    """Return the producers of a ``.snapshot``."""
     found = []
     for producer_id, epoch, sequence, offset, _, _, coordinator_epoch, first in _PRODUCER.iter_unpack(
         data[_SNAPSHOT_HEADER:]
@@ -173,7 +173,7 @@ def snapshot_of(data: bytes) -> list[Producer]:
 
 
 def decisions_of(batch: Batch) -> Iterator[Decision]:
-    """The records of a batch of ``__transaction_state``."""
+    """Yield the records of a batch of ``__transaction_state``."""
     for _, key, value in batch.records:
         if batch.committed is not None or key is None:
             continue
@@ -187,8 +187,8 @@ def decisions_of(batch: Batch) -> Iterator[Decision]:
 
 
 def offsets_of(batch: Batch) -> Iterator[tuple[tuple[str, str, int], int, int | None]]:
-    """The offsets that a batch of ``__consumer_offsets`` commits: group, topic and partition, where the
-    record is, and the offset, None for a tombstone."""
+    """Yield the offsets committed by a batch of ``__consumer_offsets``: (group, topic, partition), the
+    record's offset, and the committed offset, None for a tombstone."""
     for place, key, value in batch.records:
         if batch.committed is not None or key is None or struct.unpack_from(">h", key)[0] > 1:
             continue

@@ -1,8 +1,8 @@
-"""The anomalies of members of groups in a history: who owns a partition when, in which epoch, and who commits
-without owning it any more. Nothing here knows how the engine works.
+"""The anomalies of group members in a history: ownership of partitions, epochs, and commits after losing a
+partition, independent of the engine.
 
-A member is sure to own a partition from the answer that gives it to the last request of which an answer has
-shown that it still was the owner. What lies behind that is not judged: the group may have given up on it.
+A member certainly owns a partition from the response that assigns it until the last request whose response
+confirmed the ownership. Later times are not judged: the group may have removed the member.
 
 Source: KIP-848, KIP-447.
 """
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["MEMBER_CHECKS"]
 
 _NEVER = 1 << 62
-_Key = tuple[str, "Partition"]  # a group and a partition
+_Key = tuple[str, "Partition"]  # (group, partition)
 
 
 @dataclass(slots=True)
 class _Tenure:
-    """A member is sure to have owned a partition all this time."""
+    """A time during which a member certainly owned a partition."""
 
     process: str
     member_id: str
@@ -37,9 +37,9 @@ class _Tenure:
 
 
 def _tenures(history: History) -> dict[_Key, list[_Tenure]]:
-    """The tenures of each partition in a group, in the order in which they begin."""
+    """Return the tenures of each partition in a group, in the order of their starts."""
     found: dict[_Key, list[_Tenure]] = defaultdict(list)
-    held: dict[tuple[str, str], dict[Partition, _Tenure]] = defaultdict(dict)  # by group and process
+    held: dict[tuple[str, str], dict[Partition, _Tenure]] = defaultdict(dict)  # by (group, process)
     for each in sorted(history.ownerships, key=lambda each: each.at_us):
         there = held[each.group_id, each.process]
         for partition in list(there):
@@ -54,7 +54,7 @@ def _tenures(history: History) -> dict[_Key, list[_Tenure]]:
 
 
 def owned_by_two(history: History) -> Iterator[str]:
-    """Two members of a group own a partition at the same time."""
+    """Yield partitions owned by two members of a group at the same time."""
     for (group_id, partition), tenures in _tenures(history).items():
         last: _Tenure | None = None
         for tenure in tenures:
@@ -68,8 +68,9 @@ def owned_by_two(history: History) -> Iterator[str]:
 
 
 def epoch_went_back(history: History) -> Iterator[str]:
-    """A member has an older epoch than it had, or joins in an older one than another member had before."""
-    newest: dict[str, tuple[int, int, str]] = {}  # by group: epoch, when it was seen first, by whom
+    """Yield members whose epoch decreased, or that joined in an epoch older than one seen before in the
+    group."""
+    newest: dict[str, tuple[int, int, str]] = {}  # by group: (epoch, time of its first response, process)
     own: dict[tuple[str, str], int] = {}
     for each in sorted(_of_groups_with_epochs(history), key=lambda each: each.at_us):
         key = each.group_id, each.member_id
@@ -87,8 +88,8 @@ def epoch_went_back(history: History) -> Iterator[str]:
 
 
 def _of_groups_with_epochs(history: History) -> Iterator[Ownership]:
-    """Those of groups that are not forgotten any more: the epochs begin with 1 again behind that. An empty
-    group of the classic protocol is forgotten, too, when a member of the other one joins."""
+    """Yield the ownerships in groups that are kept for good: a dropped group restarts at epoch 1. An empty
+    classic group is also dropped when a member of the consumer protocol joins."""
     since = since_kept(history)
     for each in history.ownerships:
         is_consumer = history.groups[each.group_id].protocols == ("consumer",)
@@ -97,7 +98,8 @@ def _of_groups_with_epochs(history: History) -> Iterator[Ownership]:
 
 
 def stale_commit(history: History) -> Iterator[str]:
-    """A commit succeeds of a member that had lost the partition to another one when it asked."""
+    """Yield successful commits of members that had lost the partition to another member before the
+    request."""
     tenures = _tenures(history)
     for commit in history.commits:
         if commit.acked_us < 0 or not commit.member_id:
@@ -115,7 +117,7 @@ def stale_commit(history: History) -> Iterator[str]:
 
 
 def member_lost(history: History) -> Iterator[str]:
-    """A group does not know a member any more, of which it has heard within the session timeout."""
+    """Yield members that a group dropped although they sent a request within the session timeout."""
     for each in history.lost_members:
         if each.silent_ms < history.groups[each.group_id].session_timeout_ms:
             yield f"{each.group_id} does not know {each.process}, which was there {each.silent_ms} ms ago"

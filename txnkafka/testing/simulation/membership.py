@@ -1,7 +1,6 @@
-"""``Membership``: how a client is a member of a group, and what it commits there. Its methods are steps of
-the client.
+"""``Membership``: a client's membership of a group, and its commits. The methods are steps of the client.
 
-What the protocols do differently is in ``classic_membership`` and ``consumer_membership``.
+``classic_membership`` and ``consumer_membership`` implement the two protocols.
 """
 
 from __future__ import annotations
@@ -34,21 +33,21 @@ LEFT_OUT: Final = frozenset(
         ErrorCode.GROUP_ID_NOT_FOUND,
     }
 )
-"""What the member has is not what it is to have, or it is no member any more: it joins again."""
+"""Errors after which a member rejoins: its assignment has changed, or it is no longer a member."""
 MOST_JOINS: Final = 100
 
 
 class OffsetsOfGroup(NamedTuple):
-    """The answer to OffsetFetch."""
+    """The response to OffsetFetch."""
 
     error: ErrorCode
     offsets: Mapping[TopicPartition, int]
-    unstable: int  # partitions
+    unstable: int  # number of partitions
 
 
 class Membership:
-    """``identity`` is what the requests of the member carry, ``assigned`` what it owns. ``kind`` is what a
-    member of this protocol is called when it commits, and the group has gone on without it."""
+    """``identity`` is sent in the member's requests, ``assigned`` are its partitions. ``kind`` names a member
+    of this protocol that commits after the group has removed it."""
 
     kind: ClassVar[str]
 
@@ -63,36 +62,36 @@ class Membership:
         self._partitions = [
             TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)
         ]
-        self._alive_us = 0  # when the group has last heard of it
+        self._alive_us = 0  # time of the last request to the group
 
     def forget(self) -> None:
-        """Be a new process, which is no member yet."""
+        """Become a new process, which is not a member yet."""
         self.identity = self.identity._replace(generation=-1, member_id="")
         self.assigned = []
 
     # Members
 
     def join(self) -> Steps:
-        """Get an assignment. Returns NONE, or why the process cannot go on."""
+        """Join and get an assignment. Returns NONE, or the error that ends the process."""
         raise NotImplementedError
 
     def keep_alive(self) -> Steps:
-        """A heartbeat, when it is time. Returns NONE while the member may keep what it has."""
+        """Send a heartbeat if due. Returns NONE while the member may keep its partitions."""
         raise NotImplementedError
 
     def leave(self) -> Steps:
-        """Leave the group, whatever it answers."""
+        """Leave the group, ignoring the response."""
         raise NotImplementedError
 
     def _note(self, api: str, error: ErrorCode) -> None:
-        """Count an error; a member that is not known gets another id."""
+        """Count an error; an unknown member gets another id."""
         if error != ErrorCode.NONE:
             self._world.counts[f"{api}: {error.name}"] += 1
         if error == ErrorCode.UNKNOWN_MEMBER_ID:
             self.forget()
 
     def _owns(self, owned: frozenset[Partition], sent_us: int, *, is_joining: bool) -> None:
-        """An answer has shown that the member had ``owned`` when it asked, and has ``assigned`` now."""
+        """Record that the member owned ``owned`` at the request, and owns ``assigned`` since the response."""
         group_id, epoch, member_id, _ = self.identity
         now_us = self._world.scheduler.now_us
         has = frozenset(self.assigned)
@@ -103,8 +102,8 @@ class Membership:
     # Offsets
 
     def committed(self) -> Steps:
-        """Where to begin in each assigned partition, once no transaction can change that. Returns the error
-        and the positions."""
+        """Fetch the start position of each assigned partition, once no transaction can change it. Returns the
+        error and the positions."""
         while True:
             answer = yield from fetched(
                 self._client, self.identity.group_id, self.assigned, self._as_member()
@@ -120,11 +119,11 @@ class Membership:
                 return error, {}
 
     def _as_member(self) -> tuple[str | None, int]:
-        """Who asks for offsets; the classic protocol does not say it."""
+        """Return the member id and epoch for an OffsetFetch; the classic protocol does not send them."""
         return None, -1
 
     def new_commit(self, offsets: Mapping[TopicPartition, int], transaction: int = -1) -> Commit:
-        """A commit of this member, about to be sent."""
+        """Record a commit of this member, to be sent now."""
         group_id, generation, member_id, instance_id = self.identity
         places: dict[tuple[str, int], int] = {(*each,): offset for each, offset in offsets.items()}
         commit = Commit(
@@ -142,7 +141,7 @@ class Membership:
 
 
 def committing(client: Client, identity: Identity, commit: Commit) -> Steps:
-    """Send a commit until it is decided. It is never late: it would put the offset back, in Kafka, too."""
+    """Send a commit until it is decided. No late copies: they would reset the offset, also in Kafka."""
 
     def perform(broker: Any, reply: Any) -> None:
         offsets = to_commit(commit.offsets, broker)
@@ -153,7 +152,7 @@ def committing(client: Client, identity: Identity, commit: Commit) -> Steps:
 
 
 def to_commit(offsets: Mapping[Partition, int], broker: Any) -> dict[TopicPartition, OffsetToCommit]:
-    """Offsets of topics as they are now."""
+    """Return offsets to commit, with the topics' present ids."""
     topics = broker.image.topics
     return {
         TopicPartition(*each): OffsetToCommit(offset, topic_id=topics[each[0]].topic_id)
@@ -162,7 +161,7 @@ def to_commit(offsets: Mapping[Partition, int], broker: Any) -> dict[TopicPartit
 
 
 def judged(client: Client, commit: Commit, answer: Any, *, is_uncertain: bool) -> ErrorCode:
-    """Note what became of a commit."""
+    """Record the outcome of a commit, and return its error."""
     if answer is None:
         return ErrorCode.REQUEST_TIMED_OUT
     error: ErrorCode = next(iter(answer.values()))
@@ -180,7 +179,7 @@ def fetched(
     partitions: Sequence[TopicPartition],
     member: tuple[str | None, int] = (None, -1),
 ) -> Steps:
-    """Ask for committed offsets that no open transaction may change."""
+    """Fetch committed offsets that no open transaction may change."""
     wanted = list(partitions)
 
     def perform(broker: Any, reply: Any) -> None:

@@ -1,5 +1,5 @@
-"""Which protocol a process uses as a member of its group: that of its group, or any of two while the group
-changes from one to the other."""
+"""Selects the protocol of a group member: its group's protocol, or one of two while the group changes from
+one to the other."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ def new_membership(
     topics: Sequence[Topic],
     instance_id: str | None,
 ) -> Membership:
-    """The membership of a new process, with one of ``protocols``; all processes of an instance use the same.
+    """Return the membership of a new process, with one of ``protocols``; all processes of an instance use the
+    same.
 
-    A static member that takes the place of one of the other protocol while the group rebalances ends that
-    rebalance, and what nobody had then is nobody's until something changes, as in Apache Kafka.
+    A static member that replaces one of the other protocol during a rebalance ends the rebalance, and
+    partitions without an owner stay unassigned until the next change, as in Apache Kafka.
     """
     if instance_id is None:
         protocol = client.random.choice(protocols)

@@ -1,9 +1,8 @@
-"""``Network``: carries requests and answers, and loses, repeats and delays them.
+"""``Network``: carries requests and responses, and loses, repeats and delays them.
 
-A connection keeps the order of its requests and of their answers, as TCP and Kafka do; different connections
-keep none. A request that is lost or held back ends its connection for the client, which notices that when its
-patience is over and opens another one; a request that was held back, or repeated, arrives later on its own,
-perhaps when the client is several transactions further.
+A connection keeps the order of its requests and responses, as TCP and Kafka do; different connections are not
+ordered. A lost or delayed request breaks its connection: the client times out and opens another one. A
+delayed or repeated request arrives later on its own, perhaps several transactions later.
 """
 
 from __future__ import annotations
@@ -24,28 +23,28 @@ __all__ = ["PATIENCE_US", "Connection", "Network", "Receiver", "Request"]
 Perform = "Callable[[Any, Callable[[Any], None], int], Callable[[], None] | None]"
 PATIENCE_US: Final = 400_000
 _LEAST_LATENCY_US: Final = 20
-_RESET_US: Final = 300  # until a client hears of a connection that the broker closed
+_RESET_US: Final = 300  # until a client learns that the broker closed the connection
 
 
 class Receiver(Protocol):
-    """A client."""
+    """Protocol of a client."""
 
     name: str
 
     def answered(self, request: Request, answer: Any) -> None:
-        """A request was answered."""
+        """Handle the response to a request."""
         ...
 
     def disconnected(self, connection: Connection) -> None:
-        """The other end has closed the connection."""
+        """Handle that the other end closed the connection."""
         ...
 
 
 class Request:
-    """A request of a client. ``perform`` makes the call of the broker: it gets the broker, whom to give the
-    answer, and the time of the broker's clock; it may return a function that withdraws the request.
-    ``patience_us`` is how long the client waits for the answer, ``delay_us`` by how much it sends this behind
-    the one before. ``check`` is called with an answer that has come in time."""
+    """A request of a client. ``perform`` calls the broker: its arguments are the broker, the callback for the
+    response, and the time of the broker's clock; it may return a function that withdraws the request.
+    ``patience_us`` is the client's timeout, ``delay_us`` the delay after the previous request. ``check`` is
+    called with a response within the timeout."""
 
     __slots__ = (
         "answer", "api", "can_be_late", "check", "connection", "delay_us", "is_answered", "is_over",
@@ -58,7 +57,7 @@ class Request:
         self.api = api
         self.perform = perform
         self.patience_us = patience_us
-        self.can_be_late = can_be_late  # a copy may arrive after the client has gone on
+        self.can_be_late = can_be_late  # a copy may arrive after later requests
         self.connection: Connection
         self.check: Callable[[Any], None] | None = None
         self.answer: Any = None
@@ -69,7 +68,7 @@ class Request:
 
 
 class Connection:
-    """A connection, and the requests on it whose answers did not leave yet."""
+    """A connection, and its requests whose responses have not been sent yet."""
 
     __slots__ = ("arrival_us", "client", "departure_us", "is_broken", "unanswered", "withdrawals")
 
@@ -77,14 +76,13 @@ class Connection:
         self.client = client
         self.arrival_us = 0
         self.departure_us = 0
-        self.is_broken = False  # nothing gets through in either direction any more
+        self.is_broken = False  # delivers nothing in either direction
         self.unanswered: deque[Request] = deque()
         self.withdrawals: list[Callable[[], None]] = []
 
 
 class Network:
-    """``is_calm``: nothing is lost, repeated or late. ``counts`` are the faults and how often they
-    happened."""
+    """``is_calm``: no message is lost, repeated or late. ``counts`` has the number of each fault."""
 
     def __init__(self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str]) -> None:
         self.is_calm = False
@@ -95,7 +93,7 @@ class Network:
         self._counts = counts
 
     def send(self, connection: Connection, request: Request) -> None:
-        """Carry a request to the broker, or not."""
+        """Deliver a request to the broker, unless a fault prevents it."""
         scheduler, random, swarm = self._scheduler, self._random, self._swarm
         request.connection = connection
         request.sent_us = scheduler.now_us
@@ -139,7 +137,7 @@ class Network:
             self.reset(connection)
 
     def _arrive_late(self, request: Request) -> None:
-        """On a connection of its own, whose answer is dropped."""
+        """Deliver a request late on a separate connection, and drop the response."""
         self._counts["request arrived late"] += request.is_over
         copy = Request(request.api, request.perform)
         copy.connection = Connection(request.connection.client)
@@ -149,8 +147,8 @@ class Network:
         self.receive(copy)
 
     def answer(self, request: Request, answer: Any) -> None:
-        """The broker has answered a request. Answers leave in the order of the requests. Raises RuntimeError
-        for a second answer."""
+        """Send the broker's response to a request. Responses leave in the order of the requests. Raises
+        RuntimeError for a second response."""
         if request.is_answered:
             raise RuntimeError(f"{request.api} is answered twice")
         request.answer, request.is_answered = answer, True
@@ -175,7 +173,7 @@ class Network:
             connection.client.answered(request, request.answer)
 
     def reset(self, connection: Connection) -> None:
-        """The broker or the network ends a connection. The client may hear of it."""
+        """Break a connection, on behalf of the broker or the network. The client may be notified."""
         if connection.is_broken:
             return
         connection.is_broken = True
@@ -184,7 +182,7 @@ class Network:
             self._scheduler.event(delay, connection.client.disconnected, connection)
 
     def close(self, connection: Connection) -> None:
-        """The client has closed a connection: what waits at the broker is withdrawn."""
+        """Close a connection for the client, and withdraw its requests that wait at the broker."""
         connection.is_broken = True
         withdrawals, connection.withdrawals = connection.withdrawals, []
         for withdraw in withdrawals:

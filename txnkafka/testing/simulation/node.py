@@ -1,7 +1,7 @@
-"""``SimulatedNode``: the host of a broker, whose executor is the scheduler and whose disk is in memory.
+"""``SimulatedNode``: the host of a broker, with the scheduler as its executor and a disk in memory.
 
-The broker is dropped where a process would die, and opened again on what its disk still has. What it was
-asked is lost with it, unless the network holds it back.
+The broker is dropped where a process would die, and reopened on the remaining content of its disk. Its
+pending requests are lost, except for requests delayed by the network.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ __all__ = ["PATH", "START_MS", "SimulatedNode"]
 
 PATH: Final = "/data"
 START_MS: Final = 1_700_000_000_000
-_TURN_US: Final = 20  # from the first call of a turn to its end
+_TURN_US: Final = 20  # duration of a turn from its first call
 _LONGEST_TIMER_US: Final = 60_000_000
-_MOST_CUTS: Final = 4  # of recoveries, one after the other
+_MOST_CUTS: Final = 4  # of consecutive recoveries
 
 
 def mortal(step: Callable[..., None]) -> Callable[..., None]:
-    """A step of the broker's process, which may die in a call of its disk."""
+    """Decorate a step of the broker's process, which may die in a disk call."""
 
     @wraps(step)
     def stepped(node: SimulatedNode, *arguments: Any) -> None:
@@ -50,9 +50,9 @@ def mortal(step: Callable[..., None]) -> Callable[..., None]:
 
 
 class SimulatedNode:
-    """``broker`` is None while the node is down. ``on_death`` is called when its process has died in a call
-    of the disk. ``awaited`` is a kind of request, and what is called when the next one of that kind comes.
-    With ``checkpoints_next``, the recovery points are written when the next flush is over."""
+    """``broker`` is None while the node is down. ``on_death`` is called when its process dies in a disk call.
+    ``awaited`` is a kind of request, and the call to make when the next one arrives. With
+    ``checkpoints_next``, the recovery points are written after the next flush."""
 
     def __init__(
         self, scheduler: Scheduler, random: Random, swarm: Swarm, counts: Counter[str], config: BrokerConfig
@@ -65,7 +65,7 @@ class SimulatedNode:
         self.checkpoints_next = False
         self.clock_offset_ms = 0
         self.epochs = EpochWatch()
-        self.generation = 0  # of brokers
+        self.generation = 0  # number of brokers started
         self._scheduler = scheduler
         self._random = random
         self._swarm = swarm
@@ -73,26 +73,26 @@ class SimulatedNode:
         self._config = config
         self._connections: dict[Connection, None] = {}
         self._flush: Flushing | None = None  # under way
-        self._work: tuple[Work, bool, Exception | None] | None = None  # under way; whether it was run
+        self._work: tuple[Work, bool, Exception | None] | None = None  # with: was it run, its error
         self._has_turn = False
         self._timer_us = -1
-        self._advanced_ms = -1  # the time of the last call of advance, and the ticks it has returned
+        self._advanced_ms = -1  # the time of the last call of advance, and its result
         self._deadline = 0
 
     def now_ms(self) -> int:
-        """What the wall clock of the node shows; the broker hears how time passes."""
+        """Return the node's wall clock in milliseconds, and report the passing of time to the broker."""
         if self.broker is not None:
             self.broker.ticks.tell(self._scheduler.now_us // 1000)
         return START_MS + self.clock_offset_ms + self._scheduler.now_us // 1000
 
     @property
     def is_disturbed(self) -> bool:
-        """Whether the disk has failed since this broker was opened, so that logs may be fenced."""
+        """True if the disk has failed since this broker was opened, so that logs may be fenced."""
         return self.files.failures > 0
 
     @property
     def is_fenced(self) -> bool:
-        """Whether a log takes no appends until the next start."""
+        """True if a log accepts no appends until the next start."""
         broker = self.broker
         if broker is None:
             return False
@@ -102,8 +102,8 @@ class SimulatedNode:
     # Up and down
 
     def start(self) -> None:
-        """Open the directory; the power may fail while that is under way."""
-        if self.broker is not None:  # it died in its clean stop, and was started already
+        """Open the directory; the power may fail during that."""
+        if self.broker is not None:  # it died in its clean stop, and is already restarted
             return
         cuts = 0
         while True:
@@ -134,7 +134,7 @@ class SimulatedNode:
         self.wake()
 
     def _is_cut(self) -> bool:
-        """Whether the power fails during this recovery."""
+        """Return True if the power fails during this recovery."""
         swarm = self._swarm
         may_fail = swarm.is_durable and "power cut" in swarm.faults
         return may_fail and self._random.random() < swarm.cut_recovery
@@ -146,18 +146,18 @@ class SimulatedNode:
         )  # fmt: skip
 
     def power_cut(self) -> None:
-        """The machine stops: what is not synced may be lost."""
+        """Stop the machine: unsynced data may be lost."""
         self._down()
         self._lose(self.files, is_power_cut=True)
 
     def kill(self) -> None:
-        """The process stops: the system still has all that was written."""
+        """Kill the process: the system keeps all written data."""
         self._down()
         self._lose(self.files, is_power_cut=False)
 
     @mortal
     def stop(self) -> None:
-        """A clean stop, in its order: nothing new, everything under way to its end, the close."""
+        """Stop cleanly: accept no new requests, finish all work, then close."""
         broker = self.broker
         if broker is None:
             return
@@ -172,7 +172,7 @@ class SimulatedNode:
         self._lose(self.files, is_power_cut=may_have_dropped)
 
     def finish(self) -> None:
-        """Let what is under way come to its end, and then everything that follows from it."""
+        """Finish all running work, and all work that it causes."""
         broker = self.broker
         if broker is None:
             return
@@ -207,7 +207,7 @@ class SimulatedNode:
 
     @mortal
     def receive(self, request: Request) -> None:
-        """A request has arrived."""
+        """Handle an arriving request."""
         connection, api = request.connection, request.api
         is_awaited = self.awaited is not None and self.awaited[0] == api
         if self.awaited is not None and is_awaited:
@@ -231,18 +231,18 @@ class SimulatedNode:
             connection.withdrawals.append(withdraw)
         if not self._has_turn:
             self.wake()
-        if is_awaited and self._random.random() < 0.4:  # a client that asks again meets what follows
+        if is_awaited and self._random.random() < 0.4:  # a retrying client meets the consequences
             self._counts["connection cut"] += 1
             self.network.reset(connection)
 
     def closed(self, connection: Connection) -> None:
-        """A client has closed its connection."""
+        """Handle that a client closed its connection."""
         self._connections.pop(connection, None)
 
     # The host
 
     def wake(self) -> None:
-        """The broker was called: it gets a turn soon."""
+        """Schedule a turn after a call of the broker."""
         if not self._has_turn and self.broker is not None:
             self._has_turn = True
             self._scheduler.later(_TURN_US, self._turn, self.generation)
@@ -255,7 +255,7 @@ class SimulatedNode:
         self._has_turn = False
         now_ms = self.now_ms()
         is_new = now_ms != self._advanced_ms
-        if is_new:  # the broker's time is in milliseconds: in between nothing new is due
+        if is_new:  # the broker's time has milliseconds: nothing new is due within one
             self._advanced_ms, self._deadline = now_ms, broker.advance(now_ms)
         flush = broker.begin_flush() if broker.is_flush_awaited else None
         if flush is not None:
@@ -287,7 +287,7 @@ class SimulatedNode:
 
     @mortal
     def _run_flush(self, generation: int) -> None:
-        """In the executor: some logs are synced now, others later, and then the broker hears of it."""
+        """Sync some logs now, others later, as the executor, and finally notify the broker."""
         running = self._flush
         if generation != self.generation or running is None:
             return
@@ -335,7 +335,7 @@ class SimulatedNode:
 
 
 def error_of(work: Work) -> Exception | None:
-    """Run a piece of work; what it raised."""
+    """Run a piece of work; return its error."""
     try:
         work.run()
     except (KafkaError, OSError) as error:

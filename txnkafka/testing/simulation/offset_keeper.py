@@ -1,5 +1,5 @@
-"""``OffsetKeeper``: a process in no group's generation that keeps its positions in a group, as ``assign`` and
-``commitSync`` do; it looks at them, and deletes them and the group."""
+"""``OffsetKeeper``: a client outside the group's generations that commits offsets, as with ``assign`` and
+``commitSync``, reads them, and deletes them and the group."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["KEEPER", "OffsetKeeper"]
 
 KEEPER: Final = "keeper"
-"""The group of this one."""
+"""The group of the offset keeper."""
 
 
 class OffsetKeeper(Client):
-    """Commits any offsets, of partitions of ``topic``."""
+    """Commits arbitrary offsets for partitions of ``topic``."""
 
     def __init__(self, world: World, name: str, random: Random, topic: Topic) -> None:
         super().__init__(world, name, random)
         self._partitions = [TopicPartition(topic.name, number) for number in range(topic.partitions)]
         self._offset = 0
-        self._kept: set[TopicPartition] = set()  # that were committed, and never since asked to be deleted
+        self._kept: set[TopicPartition] = set()  # committed without a later request to delete them
 
     def steps(self) -> Steps:
-        """One thing after the other."""
+        """Run random actions."""
         kinds = (self._commit, self._commit, self._look, self._look, self._delete, self._delete_group)
         while not self.world.is_ending:
             yield self.think() * 4
@@ -48,7 +48,7 @@ class OffsetKeeper(Client):
     def _commit(self) -> Steps:
         offsets = {}
         for partition in self._partitions:
-            self._offset += 1  # each offset is committed once, so that it shows by whom
+            self._offset += 1  # unique, so that an offset identifies its commit
             offsets[partition] = self._offset
         error = yield from committing(self, Identity(KEEPER), self._new_commit(offsets))
         if error == ErrorCode.NONE:
@@ -61,7 +61,7 @@ class OffsetKeeper(Client):
         self._kept -= gone
 
     def _delete(self) -> Steps:
-        """OffsetDelete; a late one would delete what is committed next."""
+        """Send OffsetDelete, without late copies: they would delete the next commit."""
         partition = self.random.choice(self._partitions)
 
         def perform(broker: Any, reply: Any) -> None:

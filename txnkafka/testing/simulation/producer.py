@@ -1,5 +1,4 @@
-"""``Producer``: sends batches with sequence numbers, several at once, again and again until all are
-decided."""
+"""``Producer``: sends several batches with sequence numbers at once, and retries until all are decided."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ KEYS: Final = [f"k{i:03}".encode() for i in range(8)]
 
 
 class Outgoing(NamedTuple):
-    """A batch, and the records in it."""
+    """A batch and its records."""
 
     partition: TopicPartition
     sequence: int
@@ -39,13 +38,13 @@ class Outgoing(NamedTuple):
 
 
 class Producer(Client):
-    """``producer_id`` and ``producer_epoch`` as the broker gave them; ``sequences`` are the next ones of each
-    partition, ``start_sequence`` where they begin."""
+    """``producer_id`` and ``producer_epoch`` come from the broker; ``sequences`` are the next ones by
+    partition, ``start_sequence`` the first one."""
 
     transactional_id: str | None = None
     version = 13  # of Produce
-    can_be_late = True  # a copy of a request may arrive after the next ones
-    is_upgraded = False  # in the epoch under way, which requests of version 1 have, too
+    can_be_late = True  # a copy of a request may arrive after later requests
+    is_upgraded = False  # in the present epoch, which version 1 requests also have
 
     def __init__(self, world: World, name: str, random: Random, topics: Sequence[Topic]) -> None:
         self.producer_id = self.producer_epoch = -1
@@ -59,12 +58,12 @@ class Producer(Client):
         super().__init__(world, name, random)
 
     def some_partitions(self) -> list[TopicPartition]:
-        """One partition at least."""
+        """Return at least one partition."""
         count = self.random.randrange(1, min(4, len(self._partitions) + 1))
         return self.random.sample(self._partitions, count)
 
     def batch(self, partition: TopicPartition, transaction: int) -> Outgoing:
-        """A new batch, with the next sequence numbers of its partition."""
+        """Return a new batch, with the next sequence numbers of its partition."""
         random, now_us = self.random, self.world.scheduler.now_us
         count = 1 if random.random() < 0.7 else random.randrange(1, 6)
         keys = random.choices(KEYS, k=count)
@@ -72,7 +71,7 @@ class Producer(Client):
         return self.batch_of(partition, [new(self.name, partition, key, transaction, now_us) for key in keys])
 
     def batch_of(self, partition: TopicPartition, sends: list[Send]) -> Outgoing:
-        """A batch of these records, all of one transaction or of none."""
+        """Return a batch of these records, all of one transaction or of none."""
         world, count = self.world, len(sends)
         topic, number = partition
         for send in sends:
@@ -88,10 +87,10 @@ class Producer(Client):
         return Outgoing(partition, sequence, sends, content)
 
     def produce(self, outgoing: Sequence[Outgoing]) -> Steps:
-        """Send batches, those of one partition in their order, until each is acknowledged or refused. Returns
-        the first error that is to be reacted to, or NONE."""
+        """Send batches, in order per partition, until each is acknowledged or refused. Returns the first
+        error that needs a reaction, or NONE."""
         left = list(outgoing)
-        backoff = 1_000  # at first, as a client has it that finds its connection cut
+        backoff = 1_000  # first backoff of a client after a broken connection
         for _ in range(MOST_ATTEMPTS):
             requests, sent = self._requests(left)
             answers = yield requests
@@ -104,12 +103,12 @@ class Producer(Client):
         return ErrorCode.REQUEST_TIMED_OUT
 
     def gives_up(self, left: list[Outgoing], requests: list[Request]) -> bool:
-        """Whether batches are not sent again that have no answer, of the last of these requests."""
+        """Return True if batches without a response, in the last of these requests, are not retried."""
         return False
 
     def _requests(self, left: list[Outgoing]) -> tuple[list[Request], list[list[Outgoing]]]:
-        """Requests with one batch at most of each partition, in the order of the batches; or one of each,
-        while the coordinator's records about those before are written."""
+        """Return requests with at most one batch per partition, in the order of the batches; or one request
+        per batch, sent while the coordinator still writes its records for the previous ones."""
         random, requests = self.random, list[Request]()
         if len(left) > 1 and random.random() < 0.3:
             one_by_one = self._mixed(left)
@@ -128,7 +127,7 @@ class Producer(Client):
         return [self._request(group) for group in groups], groups
 
     def _mixed(self, left: list[Outgoing]) -> list[Outgoing]:
-        """In any order of partitions; the batches of each stay in theirs."""
+        """Shuffle the partitions, keeping the order of each partition's batches."""
         order = [batch.partition for batch in left]
         self.random.shuffle(order)
         queues = {partition: deque[Outgoing]() for partition in order}
@@ -148,9 +147,9 @@ class Producer(Client):
     def _judge(
         self, sent: list[list[Outgoing]], answers: list[Any], requests: list[Request]
     ) -> tuple[list[Outgoing], ErrorCode]:
-        """What is to be sent again, in order, and the first error that ends this."""
+        """Return the batches to retry, in order, and the first error that ends the sending."""
         left: list[Outgoing] = []
-        waiting: set[TopicPartition] = set()  # an earlier batch there is sent again
+        waiting: set[TopicPartition] = set()  # partitions with an earlier batch to retry
         failure = ErrorCode.NONE
         for group, answer, request in zip(sent, answers, requests, strict=True):
             for batch in group:
@@ -171,9 +170,9 @@ class Producer(Client):
         return left, failure
 
     def complain(self, batch: Outgoing, result: ProduceResult) -> None:
-        """A batch that was sent in order is refused as if it was not. In transaction version 2 a late request
-        cannot be the reason: it has another epoch, and sequence 0 is the first in each; but in the epoch in
-        which the producer has gone on from version 1, one of version 1 may."""
+        """Record that a batch sent in order was refused as out of order. In transaction version 2, a late
+        request cannot be the cause: it has another epoch, and every epoch begins with sequence 0; except in
+        the epoch of the upgrade, where a late version 1 request may be."""
         is_kept = batch.partition.topic in self._kept and not self.world.swarm.forgets_producers
         may_be_late = self.is_upgraded and self.world.swarm.has_late_requests
         has_own_epoch = self.version >= IMPLICIT_ADD and not may_be_late

@@ -1,4 +1,4 @@
-"""What must hold when no faults have happened for a while, and in the end."""
+"""Checks the conditions after a time without faults, and at the end."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PREPARED = (2, 3)
 
 
 class Quiet:
-    """The state at the beginning of a calm window; ``problems`` are what has not gone on at its end."""
+    """The state at the beginning of a calm window; ``problems`` are the parts without progress at its end."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Quiet:
         self._ends = {} if node.broker is None else log_ends(node.broker)
 
     def problems(self) -> list[str]:
-        """What is stuck."""
+        """Return the parts without progress."""
         found: list[str] = []
         if self._node.broker is None:
             return ["unavailable: the node is down after a calm window"]
@@ -94,7 +94,7 @@ class Quiet:
 
 
 def log_ends(broker: Broker) -> dict[TopicPartition, int]:
-    """Where the logs end."""
+    """Return the log end offsets."""
     return {partition: log.log_end_offset for partition, log in broker.logs.items()}
 
 
@@ -105,11 +105,12 @@ def checked_end(
     history: History,
     swarm: Swarm,
 ) -> list[str]:
-    """What does not hold when all clients have ended; the records of all partitions go into ``history``."""
+    """Return the violated conditions after the end of all clients; store the records of all partitions in
+    ``history``."""
     broker = node.broker
     if broker is None:
         return ["unavailable: the node is down in the end"]
-    node.finish()  # what keeps ids and members alive goes on to the end
+    node.finish()  # requests that keep ids and members alive continue to the end
     found = [f"stuck: {each.name} has not ended" for each in producers if not each.is_over]
     found += _open_transactions(broker)
     found += [
@@ -147,11 +148,11 @@ def checked_end(
 
 
 def _check_files(node: SimulatedNode, history: History, states: list[str], swarm: Swarm) -> list[str]:
-    """What the files say, read apart from the engine."""
+    """Check the files, read independently of the engine."""
     directory = directory_of(node)
     lenient = {topic.name for topic in history.topics.values() if topic.loses_old or topic.is_compacted}
     lenient.add("__cluster_metadata")
-    if swarm.alters_settings:  # a topic that is created again may be compacted
+    if swarm.alters_settings:  # a recreated topic may be compacted
         lenient |= {topic.name for topic in history.topics.values() if topic.is_deletable}
     if swarm.forgets_producers:
         lenient |= history.topics.keys() | {OFFSETS_TOPIC}
@@ -175,8 +176,8 @@ def _check_files(node: SimulatedNode, history: History, states: list[str], swarm
 
 
 def directory_of(node: SimulatedNode) -> dict[str, dict[str, bytes]]:
-    """The files of each partition directory, by name. Those of deleted topics were released as they were,
-    without what a stop or a start completes: they are left out."""
+    """The files of each partition directory, by name. Deleted topics are left out: their files were released
+    without the completion by a stop or a start."""
     files = node.files
     found = {}
     for entry in files.list(PATH):
@@ -189,7 +190,7 @@ def directory_of(node: SimulatedNode) -> dict[str, dict[str, bytes]]:
 
 
 def states_of(broker: Broker) -> list[str]:
-    """The transactional ids of the coordinator, all fields."""
+    """Return the coordinator's transactional ids with all fields, as text."""
     return [
         f"{state.metadata[each]} {sorted(state.metadata[each].topic_partitions)}".replace("frozenset", "")
         for _, state in sorted(broker.transactions.coordinator.partitions.items())
@@ -213,7 +214,7 @@ def _open_transactions(broker: Broker) -> list[str]:
 
 
 def _offsets_of(broker: Broker, history: History) -> dict[tuple[str, tuple[str, int]], int]:
-    """What groups have committed."""
+    """Return the groups' committed offsets."""
     found: dict[tuple[str, tuple[str, int]], int] = {}
     host = CallerHost(broker, lambda: broker.now_ms)
     for group_id in history.groups:
@@ -228,14 +229,14 @@ def _offsets_of(broker: Broker, history: History) -> dict[tuple[str, tuple[str, 
 
 
 def _settings_of(broker: Broker, history: History) -> dict[str, dict[str, str]]:
-    """The settings of the topics that exist."""
+    """Return the settings of the existing topics."""
     return {
         name: dict(broker.image.topic_configs(name)) for name in history.topics if name in broker.image.topics
     }
 
 
 def _not_committed(history: History) -> list[str]:
-    """Groups whose members have stopped before the last record."""
+    """Return groups whose members stopped before the last record."""
     return [
         f"stuck: {group_id} has committed {at} of {partition}, and the last record is at {values[-1][0]}"
         for (group_id, partition), at in history.final_offsets.items()

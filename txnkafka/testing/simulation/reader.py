@@ -1,5 +1,5 @@
-"""``Reader``: the positions of a consumer in its partitions, and what it understands of the answers to its
-fetches: it leaves out what was aborted, as Kafka's consumer does.
+"""``Reader``: the positions of a consumer in its partitions, and the interpretation of fetch responses: it
+drops aborted records, as Kafka's consumer does.
 
 Source: ``CompletedFetch.nextFetchedRecord``.
 """
@@ -27,8 +27,8 @@ __all__ = ["Fetched", "Reader", "fetch", "visible"]
 
 
 class Fetched(NamedTuple):
-    """The answer for one partition, as it has come through the network. ``aborted`` has pairs of first offset
-    and producer id."""
+    """The response for one partition, after the network. ``aborted`` has (first offset, producer id)
+    pairs."""
 
     partition: TopicPartition
     error: ErrorCode
@@ -45,7 +45,7 @@ _NOTHING = memoryview(b"")
 def fetch(
     broker: Any, request: FetchRequest, reply: Callable[[list[Fetched] | None], None]
 ) -> Callable[[], None]:
-    """Fetch. An answer whose bytes cannot be read is None: a server closes the connection there."""
+    """Fetch. The response is None if its bytes cannot be read: a server then closes the connection."""
 
     def answered(answer: Sequence[tuple[TopicPartition, Any]]) -> None:
         try:
@@ -59,7 +59,7 @@ def fetch(
 
 
 def _fetched(answer: Sequence[tuple[TopicPartition, Any]]) -> list[Fetched]:
-    """Read the slices of an answer, and release them. Raises OSError."""
+    """Read and release the slices of a response. Raises OSError."""
     try:
         return [
             Fetched(
@@ -76,7 +76,7 @@ def _fetched(answer: Sequence[tuple[TopicPartition, Any]]) -> list[Fetched]:
 
 
 def visible(answer: Fetched, position: int = 0) -> tuple[list[tuple[int, int]], int]:
-    """The records from ``position`` on that are not of aborted transactions, and where to read on."""
+    """Return the records from ``position`` on, without aborted transactions, and the next position."""
     found: list[tuple[int, int]] = []
     waiting = sorted(answer.aborted, reverse=True)
     hidden: set[int] = set()
@@ -96,8 +96,8 @@ def visible(answer: Fetched, position: int = 0) -> tuple[list[tuple[int, int]], 
 
 
 class Reader:
-    """``positions`` are where it reads on, ``read`` how far it has got at last, ``process`` its name in the
-    history."""
+    """``positions`` are the next offsets to read, ``read`` the ends of the last reads, ``process`` its name
+    in the history."""
 
     def __init__(self, world: World, process: str, random: Random, isolation_level: IsolationLevel) -> None:
         self.process = process
@@ -106,21 +106,21 @@ class Reader:
         self.read: dict[TopicPartition, int] = {}
         self._world = world
         self._random = random
-        self._new: set[TopicPartition] = set()  # whose position was set
+        self._new: set[TopicPartition] = set()  # partitions after a seek
         self._seen: dict[TopicPartition, tuple[int, int, int]] = {}
 
     def seek(self, partition: TopicPartition, offset: int) -> None:
-        """Read on somewhere else."""
+        """Set the position of a partition."""
         self.positions[partition] = offset
         self._new.add(partition)
 
     def forget(self) -> None:
-        """Read nothing any more."""
+        """Drop all positions."""
         self.positions.clear()
         self._new.clear()
 
     def request(self, partitions: list[TopicPartition]) -> Request:
-        """A fetch of what comes next."""
+        """Return a fetch of the next records."""
         random = self._random
         world, small = self._world, self._world.swarm.small_fetches
         most = 16_384 if world.is_calm else random.choice((200, 4_096))
@@ -145,7 +145,7 @@ class Reader:
         return sent
 
     def take(self, answer: Fetched) -> tuple[list[tuple[int, int]], int]:
-        """Take what is new of an answer: the records, and where to read on."""
+        """Process a response; return its new records and the next position."""
         partition, at_us = answer.partition, self._world.scheduler.now_us
         offsets = answer[2:5]
         if self._seen.get(partition) != offsets:

@@ -72,7 +72,7 @@ class Registrar(Client):
         for settings in possible:
             kept = {name: text for name, text in settings.items() if name != setting}
             changed.append(kept if value is None else {**kept, setting: value})
-        # both are possible from the request on
+        # from the request on, both are possible
         self.world.history.settings[topic.name] = [*possible, *changed]
         # a late copy would undo a later change
         answer, _ = yield from self.ask("IncrementalAlterConfigs", alter, can_be_late=False)

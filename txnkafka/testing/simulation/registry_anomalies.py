@@ -1,5 +1,5 @@
-"""Checks the final settings of topics and the final log starts against the answers that clients got. Nothing
-here knows how the engine works."""
+"""Checks the final settings of topics and the final log starts against the clients' responses, independent of
+the engine."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["REGISTRY_CHECKS"]
 
 
 def wrong_settings(history: History) -> Iterator[str]:
-    """The settings of a topic differ from its creation and the later changes."""
+    """Yield topics whose settings differ from their creation and later changes."""
     for topic, found in history.final_settings.items():
         if found not in history.settings[topic]:
             yield f"{topic} has {found}, not one of {history.settings[topic]}"
 
 
 def wrong_deletion(history: History) -> Iterator[str]:
-    """Deleted records are there, or records that were not to be deleted are not."""
+    """Yield partitions with deleted records, or without records that were not to be deleted."""
     for (topic, number), (deleted, asked) in history.deletions.items():
         start = history.log_starts.get((topic, number), deleted)
         if start < deleted:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["run_seeds"]
 
-GARBAGE = 100_000  # objects between two collections, which cost a tenth of a run: it leaves few cycles
+GARBAGE = 100_000  # allocations between two collections, which cost a tenth of a run: it leaves few cycles
 
 
 def run_seeds(seeds: Sequence[int], events: int, processes: int = 1) -> Iterator[Report]:
@@ -31,7 +31,7 @@ def run_seeds(seeds: Sequence[int], events: int, processes: int = 1) -> Iterator
 
 
 def _quietly(seed: int, events: int) -> Report:
-    """What the engine logs about planned faults is of no interest."""
+    """Run a seed without the engine's logs about planned faults."""
     usual = gc.get_threshold()
     disable(CRITICAL)
     gc.set_threshold(GARBAGE)

@@ -1,4 +1,4 @@
-"""The directory that a simulation begins with: its settings, its topics, and producers with an old epoch."""
+"""The initial directory of a simulation: settings, topics, and producers with an old epoch."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["CONFIGS", "broker_config", "create_topics", "set_epochs", "topics_of
 
 STATE_PARTITIONS: Final = 2
 OFFSETS_PARTITIONS: Final = 2
-_LEAST_SEGMENT_BYTES: Final = 6_000  # a group that changes its protocol is one batch
+_LEAST_SEGMENT_BYTES: Final = 6_000  # a group's change of protocol is one batch
 _FOREVER_MINUTES: Final = 50_000_000
 CONFIGS: Final[dict[str, dict[str, str]]] = {
     "a": {"retention.ms": "-1"},
@@ -41,7 +41,7 @@ CONFIGS: Final[dict[str, dict[str, str]]] = {
 
 
 def broker_config(swarm: Swarm) -> BrokerConfig:
-    """The settings of the broker: small files, short times."""
+    """Return the broker's settings: small files, short times."""
     defaults = {
         "internal.segment.bytes": str(swarm.segment_bytes),
         "index.interval.bytes": "400",
@@ -81,10 +81,10 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
 
 
 def topics_of(swarm: Swarm) -> list[Topic]:
-    """The topics of a run."""
+    """Return the topics of a run."""
     topics = [Topic("a", 2), Topic("c", 1, is_compacted=True)]
     if swarm.copiers:
-        topics.insert(1, Topic("o", 2))  # what they copy to
+        topics.insert(1, Topic("o", 2))  # the target of the copiers
     if swarm.retention_bytes >= 0:
         topics.append(Topic("r", 1, loses_old=True))
     if swarm.deletes_records:
@@ -95,7 +95,7 @@ def topics_of(swarm: Swarm) -> list[Topic]:
 
 
 def create_topics(node: SimulatedNode, topics: Sequence[Topic], *, has_groups: bool) -> None:
-    """Create them and the logs of the coordinators, before any client begins."""
+    """Create the topics and the logs of the coordinators, before any client begins."""
     broker = node.broker
     assert broker is not None
     results: list[ErrorCode] = []
@@ -113,7 +113,7 @@ def create_topics(node: SimulatedNode, topics: Sequence[Topic], *, has_groups: b
 
 
 def set_epochs(node: SimulatedNode, transactional_ids: Sequence[str], epoch: int | None) -> None:
-    """Let each id be one whose producer has this epoch already, and restart the node, which loads them."""
+    """Set the producer epoch of each transactional id, and restart the node, which loads them."""
     if epoch is None:
         return
     broker = node.broker

@@ -1,4 +1,4 @@
-"""``Scheduler``: the events of a simulation in the order of their times, and a hash of all of them."""
+"""``Scheduler``: the events of a simulation in the order of their times, and a hash of all events."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 __all__ = ["LAST_EVENTS", "Scheduler"]
 
-LAST_EVENTS: Final = 40  # are kept for the report of a failure
+LAST_EVENTS: Final = 40  # number of events kept for the report of a failure
 _HASHED_TOGETHER: Final = 256
 
 
 class Scheduler:
     """Times are in microseconds from the beginning of the simulation. Events of the same time happen in the
-    order in which they were scheduled, so that a run depends on nothing but its seed.
+    order of scheduling, so that a run depends only on its seed.
 
     ``events`` counts messages delivered and timers fired; steps that ``later`` schedules are not counted.
     """
@@ -27,7 +27,7 @@ class Scheduler:
         self.events = 0
         self._heap: list[tuple[int, int, bool, Callable[..., None], tuple[Any, ...]]] = []
         self._scheduled = 0
-        self._before: list[tuple[Any, ...]] = []  # the last entries that were hashed
+        self._before: list[tuple[Any, ...]] = []  # the last hashed entries
         self._trace: list[tuple[Any, ...]] = []
         self._hash = hashlib.blake2b(digest_size=8)
 
@@ -37,22 +37,22 @@ class Scheduler:
         heappush(self._heap, (self.now_us + delay_us, number, True, call, arguments))
 
     def later(self, delay_us: int, call: Callable[..., None], *arguments: Any) -> None:
-        """Make a call after a delay: a step of the simulation itself, or a timer that may have been cancelled
-        (which counts itself with ``count`` if not)."""
+        """Make a call after a delay: a step of the simulation itself, or a cancellable timer (which calls
+        ``count`` unless cancelled)."""
         self._scheduled = number = self._scheduled + 1
         heappush(self._heap, (self.now_us + delay_us, number, False, call, arguments))
 
     def later_at(self, at_us: int, number: int, call: Callable[..., None], *arguments: Any) -> None:
-        """Make a call at a time, in the place among those of that time that ``place`` has given."""
+        """Make a call at a time, ordered among calls of that time by a number from ``place``."""
         heappush(self._heap, (at_us, number, False, call, arguments))
 
     def place(self) -> int:
-        """A place for a step that is scheduled later on."""
+        """Return an order number for a step that is scheduled later."""
         self._scheduled += 1
         return self._scheduled
 
     def count(self) -> None:
-        """A step turned out to be an event."""
+        """Count a step as an event."""
         self.events += 1
 
     def note(self, *what: Any) -> None:
@@ -64,11 +64,11 @@ class Scheduler:
 
     @property
     def last(self) -> list[tuple[Any, ...]]:
-        """The last events."""
+        """Return the last events."""
         return [*self._before, *self._trace][-LAST_EVENTS:]
 
     def run(self, until_us: int) -> None:
-        """Let everything happen until a time."""
+        """Run all events until a time."""
         heap = self._heap
         while heap and heap[0][0] <= until_us:
             self.now_us, _, is_event, call, arguments = heappop(heap)
@@ -78,7 +78,7 @@ class Scheduler:
         self.now_us = max(self.now_us, until_us)
 
     def trace_hash(self) -> str:
-        """A hash of everything noted so far, in hexadecimal."""
+        """Return a hash of the trace so far, in hexadecimal."""
         self._hash_trace()
         return self._hash.hexdigest()
 

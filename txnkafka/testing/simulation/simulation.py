@@ -38,7 +38,7 @@ _STEP_US: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of a run. ``findings`` are what should not be; ``last`` the last events of a run with
+    """The result of a run. ``findings`` are the violations; ``last`` the last events of a run with
     findings."""
 
     seed: int
@@ -51,7 +51,7 @@ class Report:
 
 
 def simulate(seed: int, events: int = 10_000, swarm: Swarm | None = None) -> Report:
-    """Run the simulation of a seed until so many events have happened, and to its calm end."""
+    """Run the simulation of a seed for at least ``events`` events, and to its calm end."""
     random = Random(f"{seed}")
     simulation = Simulation(random, swarm or Swarm.draw(random))
     findings: list[str] = []
@@ -70,7 +70,7 @@ def simulate(seed: int, events: int = 10_000, swarm: Swarm | None = None) -> Rep
 
 
 class Simulation:
-    """The parts, and who does what when."""
+    """The parts of a simulation, and their schedule."""
 
     def __init__(self, random: Random, swarm: Swarm) -> None:
         self.swarm = swarm
@@ -100,7 +100,7 @@ class Simulation:
         return Random(self._random.getrandbits(64))
 
     def run(self, events: int) -> None:
-        """Everything but the checks of the history."""
+        """Run everything except the checks of the history."""
         self.network.is_calm = True
         self.node.start()
         create_topics(self.node, self.topics, has_groups=self.swarm.has_groups)
@@ -134,8 +134,8 @@ class Simulation:
             self._end()
 
     def _transactional(self, transactional_id: str, name: str) -> TransactionalProducer:
-        # All processes of an id are of one version: as in Kafka, a late abort of version 2 may be taken for a
-        # repeated one of the version 1 client that has replaced it.
+        # All processes of an id have one version: as in Kafka, a late version 2 abort may look like a retry
+        # by the version 1 client that replaced it.
         is_version_1 = transactional_id in self._version_1 and all(
             each.is_version_1 or each.is_over for each in self._processes(transactional_id)
         )
@@ -163,7 +163,7 @@ class Simulation:
         client.begin()
 
     def _second_instance(self) -> None:
-        """Another process with the transactional id of one that goes on, or in the place of a member."""
+        """Start another process with a running process's transactional id, or replace a group member."""
         if self.members is not None and self._random.random() < 0.5:
             self.members.replace_one()
             return
@@ -182,7 +182,7 @@ class Simulation:
         self.administrator.has_to_delete = True
 
     def _replace_the_dead(self) -> None:
-        """Some of the transactional ids whose process has died get another one."""
+        """Restart processes for some transactional ids whose process has died."""
         alive = {
             each.transactional_id for each in self.producers
             if isinstance(each, TransactionalProducer) and not each.is_over and not each.is_replaced
@@ -208,18 +208,18 @@ class Simulation:
         self.counts["calm"] += 1
 
     def _settle_ms(self) -> int:
-        """How long it may take until what a storm has left is over."""
+        """Return the maximum duration, in milliseconds, of a storm's effects."""
         swarm = self.swarm
         groups_ms = 3 * (swarm.session_timeout_ms + swarm.rebalance_timeout_ms) if swarm.has_groups else 0
         return swarm.transaction_timeout_ms + 3_000 + swarm.longest_hold_us // _MS + groups_ms
 
     def _calm(self) -> None:
-        """A window without faults, at whose end everything has gone on."""
+        """Run a window without faults, after which everything must have progressed."""
         self._calm_down()
         self.scheduler.run(self.scheduler.now_us + 500 * _MS)
         quiet = Quiet(self.node, self.producers, self.consumers, self.members, self.world)
         self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)
-        if quiet.problems():  # a producer may first lose a transaction by time, and then its id
+        if quiet.problems():  # a producer may first lose a transaction by its timeout, and then its id
             self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)
         self._problems += quiet.problems()
 
@@ -231,7 +231,7 @@ class Simulation:
         self.counts["retention"] += self.history.log_starts.get(("r", 0), 0) > 0
 
     def findings(self) -> list[str]:
-        """What should not be: problems of liveness, and the anomalies of the history."""
+        """Return the violations: liveness problems, and the anomalies of the history."""
         unexpected = [f"unexpected: {name}" for name in self.counts if name.endswith("UNKNOWN_SERVER_ERROR")]
         complaints = [*self._problems, *self.world.complaints, *self.node.epochs.complaints[:MOST_SHOWN]]
         return [*complaints, *unexpected, *map(str, anomalies(self.history))]

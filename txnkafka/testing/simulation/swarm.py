@@ -1,5 +1,5 @@
-"""``Swarm``: what a seed lets happen. Each seed draws its own subset of faults, and how often they come:
-bugs hide where one fault is frequent and another one absent.
+"""``Swarm``: the faults and actions of a seed. Each seed draws its own subset of faults and their rates: some
+bugs appear only if one fault is frequent and another absent.
 
 Source: Groce et al., "Swarm testing".
 """
@@ -26,24 +26,24 @@ FAULTS: Final = (
     "second instance",
     "topic deletion",
 )
-"""What happens to the broker as a whole, one at a time. The network's faults are rates."""
+"""Faults of the whole broker, one at a time. The network's faults are rates."""
 
 
 _NOT_IN_PAGE_CACHE: Final = ("power cut", "disk error")
-_DENSE: Final = 0.4  # of the seeds
+_DENSE: Final = 0.4  # fraction of the seeds
 _OF_THE_DISK: Final = ("power cut", "kill", "disk error", "full disk")
 _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """Rates are probabilities of one message; times in microseconds where the name says so;
-    ``fault_every`` so many events; ``purge`` how often a producer of version 1 gives batches up that have no
-    answer, and their sequences to the next ones; ``commit_at_once`` how often one of version 2 commits as one
-    that is in the process of the broker; ``upgrade`` how often one of version 1 goes on with version 2 before
-    a transaction; ``checkpoint`` how often the recovery points are written after a flush; ``small_fetches``
-    how often a fetch has small limits. With ``flushes_each`` the page cache acknowledges nothing that is not
-    synced (``flush.messages`` is 1)."""
+    """Rates are probabilities per message; times whose names end with ``_us`` are microseconds;
+    ``fault_every`` is a number of events. Probabilities: ``purge``, that a version 1 producer drops batches
+    without a response and reuses their sequences; ``commit_at_once``, that a version 2 producer commits from
+    within the broker's process; ``upgrade``, that a version 1 producer continues with version 2 before a
+    transaction; ``checkpoint``, that the recovery points are written after a flush; ``small_fetches``, that a
+    fetch has small limits. With ``flushes_each``, the page cache mode acknowledges only synced data
+    (``flush.messages`` is 1)."""
 
     faults: tuple[str, ...]
     drop: float
@@ -94,22 +94,23 @@ class Swarm:
 
     @property
     def has_late_requests(self) -> bool:
-        """Whether a request may arrive behind the answer to a copy of it."""
+        """True if a request may arrive after the response to its copy."""
         return self.hold + self.duplicate > 0
 
     @property
     def has_groups(self) -> bool:
-        """Whether there is anybody who asks the group coordinator."""
+        """True if clients use the group coordinator."""
         return self.copiers + self.group_consumers + self.offset_keepers > 0
 
     @classmethod
     def draw(cls, random: Random) -> Swarm:
-        """What the seed of ``random`` lets happen."""
+        """Draw the swarm of a seed from ``random``."""
         swarm = cls._draw(random)
         return swarm._of_transactions(random) if random.random() < _DENSE else swarm
 
     def _of_transactions(self, random: Random) -> Swarm:
-        """Transactions, and faults of the disk again and again; groups would take nine of ten events."""
+        """Return a swarm with only transactions and frequent disk faults: groups would take nine of ten
+        events."""
         faults = tuple(fault for fault in _OF_THE_DISK if random.random() < 0.6)
         if not self.is_durable:
             faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
@@ -131,7 +132,7 @@ class Swarm:
         faults = tuple(fault for fault in FAULTS if random.random() < 0.5)
         durability = "page_cache" if random.random() < 0.15 else "fsync"
         flushes_each = durability == "page_cache" and random.random() < 0.5
-        if durability == "page_cache" and not flushes_each:  # which promises nothing when the machine stops
+        if durability == "page_cache" and not flushes_each:  # this mode guarantees nothing after a power cut
             faults = tuple(fault for fault in faults if fault not in _NOT_IN_PAGE_CACHE)
 
         def rate(most: float) -> float:

@@ -1,9 +1,8 @@
-"""``TransactionalProducer``: a client of transaction version 2, or of version 1, as the Java client behaves.
+"""``TransactionalProducer``: a client of transaction version 2 or 1 that behaves like the Java client.
 
-After an error that aborts, it aborts; after one that is fatal, its process ends, and another one begins
-with the same transactional id. A process that was replaced goes on until an answer says that it is fenced.
-Some clients of version 1 abort as librdkafka does: they give batches up that the broker may have written,
-and their sequences to the next ones.
+After an abortable error it aborts; after a fatal error its process ends, and another one begins with the same
+transactional id. A replaced process continues until a response fences it. Some version 1 clients abort like
+librdkafka: they drop batches that the broker may have written, and reuse their sequences.
 
 Source: ``TransactionManager``, ``Sender``; KIP-360, KIP-890; ``rd_kafka_toppar_purge_queues``.
 """
@@ -38,14 +37,15 @@ FATAL: Final = frozenset(
         ErrorCode.PRODUCER_FENCED,
         ErrorCode.INVALID_PRODUCER_ID_MAPPING,
         ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-        ErrorCode.REQUEST_TIMED_OUT,  # the application has lost its patience
+        ErrorCode.REQUEST_TIMED_OUT,  # the application's timeout
     }
 )
 _NEARLY_EXHAUSTED: Final = 32_700
 
 
 class TransactionalProducer(Producer):
-    """``is_replaced``: another process has the transactional id. ``transactions`` that it has ended."""
+    """``is_replaced``: another process has the transactional id. ``transactions`` is the number of ended
+    ones."""
 
     def __init__(
         self, world: World, name: str, random: Random, topics: Sequence[Topic], transactional_id: str,
@@ -56,17 +56,17 @@ class TransactionalProducer(Producer):
         self.is_version_1 = is_version_1
         self.version = 11 if is_version_1 else 13
         self._purge = world.swarm.purge if is_version_1 else 0.0
-        self._has_purged = False  # in the transaction under way
-        self.can_be_late = not self._purge  # no broker could tell the late batch from that with its sequences
+        self._has_purged = False  # in the present transaction
+        self.can_be_late = not self._purge  # a broker cannot tell a late batch from the new one
         self.is_replaced = False
         self.transactions = 0
         self._starts = 0
-        self._added: set[TopicPartition] = set()  # of version 1
-        self._is_begun = False  # something was sent
+        self._added: set[TopicPartition] = set()  # only in version 1
+        self._is_begun = False  # a request was sent
         self._process = name
 
     def steps(self) -> Steps:
-        """Transactions, until the process is fenced by another one."""
+        """Run transactions until another process fences this one."""
         while not (self.is_replaced or self.world.is_ending):
             self.name = f"{self._process}.{self._starts}"
             self._starts += 1
@@ -79,7 +79,7 @@ class TransactionalProducer(Producer):
             yield self.think()
 
     def _init(self, producer_id: int, producer_epoch: int) -> Steps:
-        """Get a producer id and epoch; the next epoch of those given (KIP-360)."""
+        """Get a producer id and epoch, or bump the epoch of the given ones (KIP-360)."""
         timeout_ms = self.world.swarm.transaction_timeout_ms
 
         def find(broker: Any, reply: Any) -> None:
@@ -96,7 +96,7 @@ class TransactionalProducer(Producer):
         if answer is None:
             return ErrorCode.REQUEST_TIMED_OUT
         if answer.error == ErrorCode.UNKNOWN_SERVER_ERROR and producer_epoch >= _NEARLY_EXHAUSTED:
-            return ErrorCode.PRODUCER_FENCED  # a late request has spent the last epoch: as Kafka answers
+            return ErrorCode.PRODUCER_FENCED  # a late request used the last epoch; same error as Kafka
         if answer.error == ErrorCode.NONE:
             if producer_id < 0:
                 self._note_expiry(answer)
@@ -110,15 +110,15 @@ class TransactionalProducer(Producer):
         return answer.error
 
     def _note_expiry(self, answer: Any) -> None:
-        """A new producer id, and the one before was not exhausted."""
+        """Record the expiry of a transactional id: a new producer id before its epochs are exhausted."""
         last = self.world.last_epochs.get(self.transactional_id)
         is_new = answer.producer_id not in self.world.known_producers
         if is_new and last is not None and last < _NEARLY_EXHAUSTED:
             self.world.counts["transactional id expired"] += 1
 
     def _identify(self, answer: Any) -> None:
-        """Take a new identity. Only a producer that no partition knows may begin with any sequence, and
-        only one of version 1."""
+        """Adopt a new identity. Only a version 1 producer that no partition knows may begin with any
+        sequence."""
         is_new = answer.producer_id not in self.world.known_producers
         if is_new and self.producer_id >= 0:
             self.world.counts["producer id rotated"] += 1
@@ -130,7 +130,7 @@ class TransactionalProducer(Producer):
         self.sequences.clear()
 
     def _upgrade(self) -> None:
-        """Go on with version 2, in the same epoch, as clients do when the broker says that it has it."""
+        """Continue with version 2 in the same epoch, as clients do when the broker announces it."""
         if not self.is_replaced:
             self.is_version_1, self.version, self.start_sequence = False, 13, 0
             self.is_upgraded = True
@@ -138,20 +138,19 @@ class TransactionalProducer(Producer):
             self.world.counts["producer upgraded"] += 1
 
     def _is_deployed_again(self) -> bool:
-        """Whether a process that has gone on with version 2 makes room for one of version 1, with which it
-        begins anew."""
+        """Return True if an upgraded process is replaced by a version 1 process, which starts again."""
         has_gone_on = not self.is_version_1 and self.transactional_id in self.world.upgraded
         return has_gone_on and self.random.random() < self.world.swarm.upgrade
 
     def _downgrade(self) -> None:
-        """The process that begins is of version 1 again; none of version 2 is there that has more to say."""
+        """Start a version 1 process again, once no version 2 process of the id can send requests."""
         if self.transactional_id in self.world.upgraded and self.world.is_alone(self):
             self.is_version_1, self.version = True, 11
 
     # One transaction
 
     def _transaction(self) -> Steps:
-        """Returns NONE when the process can go on."""
+        """Run one transaction. Returns NONE if the process can continue."""
         world, random = self.world, self.random
         if self.is_version_1 and not self._purge and random.random() < world.swarm.upgrade:
             self._upgrade()
@@ -174,7 +173,7 @@ class TransactionalProducer(Producer):
                 yield self.think()
         if random.random() < 0.01 and not world.is_calm:
             world.counts["process stopped in a transaction"] += 1
-            self.is_replaced = random.random() < 0.5  # no process comes back, for a while
+            self.is_replaced = random.random() < 0.5  # no process replaces it for some time
             return ErrorCode.REQUEST_TIMED_OUT
         if error in FATAL:
             world.counts["producer fenced"] += error == ErrorCode.PRODUCER_FENCED
@@ -186,7 +185,7 @@ class TransactionalProducer(Producer):
         return (yield from self._end(transaction, is_commit, had_error=error != ErrorCode.NONE))
 
     def _send(self, transaction: Transaction) -> Steps:
-        """Some batches to some partitions, all under way at once."""
+        """Send some batches to some partitions, all at once."""
         partitions = self.some_partitions()
         self._is_begun = True
         if self.random.random() < 0.05:
@@ -204,7 +203,7 @@ class TransactionalProducer(Producer):
         return (yield from self.produce(outgoing))
 
     def gives_up(self, left: list[Outgoing], requests: list[Request]) -> bool:
-        """Batches that wait for their retry are purged, when the broker has nothing more to do with them."""
+        """Purge batches that wait for a retry, once the broker no longer processes them."""
         if self.random.random() >= self._purge or not all(each.is_answered for each in requests):
             return False
         for batch in reversed(left):
@@ -250,7 +249,7 @@ class TransactionalProducer(Producer):
         return ErrorCode.NONE
 
     def _read(self, transaction: Transaction) -> Steps:
-        """Read committed records of others, inside of the transaction."""
+        """Read committed records of other producers within the transaction."""
         partition = self.some_partitions()[0]
         request = FetchRequest(
             [FetchPartition(partition, max(0, self.random.randrange(-20, 60)), 4_096)],
@@ -266,8 +265,8 @@ class TransactionalProducer(Producer):
             transaction.polls += [number for _, number in visible(answer[0])[0]]
 
     def _send_and_commit(self, transaction: Transaction) -> Steps:
-        """Send some batches and EndTxn in one call, as a process does that the broker is in, perhaps behind
-        others. A process that does not hear what has become of it ends."""
+        """Send some batches and EndTxn in one call, like a process that contains the broker, possibly after
+        other batches. Without a response, the process ends."""
         if self.random.random() < 0.5:
             error = yield from self._send(transaction)
             if error != ErrorCode.NONE:
@@ -304,10 +303,10 @@ class TransactionalProducer(Producer):
         transaction.end_us, transaction.outcome = self.world.scheduler.now_us, Outcome.UNKNOWN
 
     def _end(self, transaction: Transaction, is_commit: bool, *, had_error: bool) -> Steps:
-        """Commit or abort. Returns NONE when the process can go on."""
+        """Commit or abort. Returns NONE if the process can continue."""
         world = self.world
         if not self._is_begun and not had_error and (is_commit or self.is_version_1):
-            transaction.outcome = Outcome.ABORTED  # nothing was sent: clients ask for nothing
+            transaction.outcome = Outcome.ABORTED  # nothing was sent, so clients send no EndTxn
             return ErrorCode.NONE
         identity = self.transactional_id, self.producer_id, self.producer_epoch
         version = 0 if self.is_version_1 else 2
@@ -320,8 +319,8 @@ class TransactionalProducer(Producer):
         invoked_us = world.scheduler.now_us
         if is_commit:
             self._note_commit(transaction)
-        # A client of version 1 cannot tell a late EndTxn from one of its next transaction, nor can the
-        # broker; one of version 2 may be taken for its own.
+        # In version 1, neither client nor broker can distinguish a late EndTxn from the next
+        # transaction's; in version 2, it may count as a retry.
         can_be_late = not self.is_version_1 and self.transactional_id not in world.upgraded
         asked = self.ask("EndTxn", perform, can_be_late=can_be_late)
         answer, is_uncertain = yield from asked
@@ -337,7 +336,7 @@ class TransactionalProducer(Producer):
         self, transaction: Transaction, answer: Any, invoked_us: int, *, is_commit: bool,
         is_uncertain: bool = False,
     ) -> ErrorCode:  # fmt: skip
-        """Note the answer to EndTxn, and take the identity that it has."""
+        """Record the response to EndTxn, and adopt its identity."""
         world = self.world
         transaction.ended_us = world.scheduler.now_us
         error: ErrorCode = answer.error

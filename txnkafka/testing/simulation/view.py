@@ -1,4 +1,4 @@
-"""``View``: a history, and what several checks of it need."""
+"""``View``: a history with data derived for several checks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Read", "View"]
 
 
 class Read(NamedTuple):
-    """What a read_committed reader saw at once, ``numbers`` of records that were sent; in the end last."""
+    """The records, by ``numbers``, that a read_committed reader read at once; the final read is last."""
 
     process: str
     partition: Partition
@@ -24,22 +24,22 @@ class Read(NamedTuple):
 
 
 class View:
-    """A history, and what several checks need of it: which record was seen at which offset, what
-    read_committed readers saw, and which transactions that proves to be committed."""
+    """A history with derived data: the record read at each offset, the reads of read_committed readers, and
+    the transactions that these reads prove to be committed."""
 
     def __init__(self, history: History) -> None:
         self.history = history
-        self.seen: dict[Partition, dict[int, int]] = defaultdict(dict)  # offset to record
+        self.seen: dict[Partition, dict[int, int]] = defaultdict(dict)  # offset → record
         self.conflicts: list[tuple[Partition, int, int, int]] = []
-        self.offsets: dict[tuple[Partition, int], int] = {}  # of a record; the first one seen
+        self.offsets: dict[tuple[Partition, int], int] = {}  # the first offset read of a record
         self.repeated: list[tuple[int, Partition, int, int]] = []
         self._pairs: dict[Partition, set[tuple[int, int]]] = defaultdict(set)
-        self._newest: dict[Partition, dict[bytes, int]] = {}  # by key
+        self._newest: dict[Partition, dict[bytes, int]] = {}  # newest offset by key
         for poll in history.polls:
             self._see(poll.partition, poll.values)
         for (_, partition), values in history.final.items():
             self._see(partition, values)
-        self.transactions = [send.transaction for send in history.sends]  # of the records
+        self.transactions = [send.transaction for send in history.sends]  # by record
         self.reads = list(self._reads())
         proven: set[int] = set()  # records
         for read in self.reads:
@@ -48,10 +48,10 @@ class View:
 
     def _see(self, partition: Partition, values: list[tuple[int, int]]) -> None:
         topic = self.history.topics[partition[0]]
-        if topic.is_deletable:  # offsets begin anew
+        if topic.is_deletable:  # offsets restart
             return
         pairs = self._pairs[partition]
-        if pairs.issuperset(values):  # others have seen the same
+        if pairs.issuperset(values):  # other readers read the same
             return
         pairs.update(values)
         seen, offsets = self.seen[partition], self.offsets
@@ -75,11 +75,11 @@ class View:
                 yield Read("the end", partition, 1 << 62, numbers, values)
 
     def final(self, partition: Partition) -> dict[int, int]:
-        """Record to offset of what read_committed readers have in the end."""
+        """Return record → offset of the final read_committed records."""
         return {number: offset for offset, number in self.history.final.get((True, partition), ())}
 
     def may_be_gone(self, send: Send, final: dict[int, int]) -> bool:
-        """Whether the topic's settings allow that a committed record is not there in the end."""
+        """Return True if the topic's settings allow a committed record to be missing at the end."""
         topic = self.history.topics[send.partition[0]]
         offset = self.offsets.get((send.partition, send.number), send.offset)
         if topic.is_deletable:
@@ -87,11 +87,11 @@ class View:
         if topic.loses_old and 0 <= offset < self.history.log_starts.get(send.partition, 0):
             return True
         if topic.loses_old and offset < 0:
-            return True  # its place was never seen
+            return True  # its offset was never read
         return topic.is_compacted and self._newest_of(send.partition, final).get(send.key, -1) > offset
 
     def _newest_of(self, partition: Partition, final: dict[int, int]) -> dict[bytes, int]:
-        """The newest offset of each key in the end."""
+        """Return the final newest offset of each key."""
         newest = self._newest.get(partition)
         if newest is None:
             newest = self._newest[partition] = {}

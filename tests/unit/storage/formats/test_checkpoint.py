@@ -164,7 +164,7 @@ def test_lines_are_counted_as_java_counts_them(text: str) -> None:
     , \r, or both; the last line needs no end.
     """
     there = len(text.encode().splitlines())
-    with pytest.raises(CorruptFileError, match=f"says 99 entries but has {there}"):
+    with pytest.raises(CorruptFileError, match=f"claims 99 entries but has {there}"):
         parse_offset_checkpoint(b"0\n99\n" + text.encode())
 
 

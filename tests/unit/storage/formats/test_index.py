@@ -131,7 +131,7 @@ def test_offset_of_a_whole_append_is_legal() -> None:
 
 def test_entries_behind_zeros() -> None:
     data = bytes(8 * 20) + offset_file(OFFSET_ENTRIES)
-    assert OffsetIndex(data, BASE).problems(1545) == [(0, "an entry of zeros has entries behind it")]
+    assert OffsetIndex(data, BASE).problems(1545) == [(0, "entries follow an entry of zeros")]
 
 
 def test_problems_are_bounded() -> None:

@@ -41,7 +41,7 @@ def test_only_the_first_byte_is_the_version() -> None:
         ((0, -1, 38, 39, 40), "producer id -1 is negative"),
         ((0, 1, 40, 39, 40), "the transaction begins at 40 and ends at 39"),
         ((0, 1, -1, 39, 40), "the transaction begins at -1 and ends at 39"),
-        ((0, 1, 20, 30, 31), "last offset 30 lies below the segment's base offset 31"),
+        ((0, 1, 20, 30, 31), "last offset 30 is below the segment's base offset 31"),
         ((0, 1, 35, 36, 37), "last offset 36 follows 36"),
         ((0, 1, 38, 39, 41), "last stable offset 41 is outside 0..40"),
         ((0, 1, 38, 39, -1), "last stable offset -1 is outside 0..40"),
@@ -55,7 +55,7 @@ def test_a_bad_entry_is_left_out(entry: tuple[int, ...], text: str) -> None:
 def test_a_fragment_is_no_entry(odd: int) -> None:
     entries, problems = parse_txn_index(index_file(FIRST) + index_file(SECOND)[:odd], 31)
     assert entries == [FIRST]
-    assert problems == [(34, f"{odd} bytes behind the last whole entry")]
+    assert problems == [(34, f"{odd} bytes after the last whole entry")]
 
 
 def test_too_many_problems_end_the_reading() -> None:
