@@ -1,5 +1,5 @@
 # Each target sets itself up in .venv; see ci/setup.
-STEPS = build lint,types,tidy+simulation unit,crash,wheel+golden,bugbank,damage,fuzz,spark
+STEPS = build lint,types,tidy+simulation unit,server,crash,wheel+golden,bugbank,damage,fuzz,spark
 
 .PHONY: demo test conformance long bench clean
 

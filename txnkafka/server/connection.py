@@ -240,7 +240,7 @@ class Connection(asyncio.BufferedProtocol):
         try:
             cancel = self._server.dispatcher.call(
                 header.api, header.api_version, request.message, self._peer,
-                partial(self._reply, request), partial(self._fail, request),
+                partial(self._reply, request), on_error=partial(self._fail, request),
             )  # fmt: skip
         except Exception as error:
             LOG.exception("%s: %s failed", self.peer, header)

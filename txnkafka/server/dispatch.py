@@ -38,6 +38,7 @@ class Dispatcher:
         message: Any,
         peer: Peer,
         reply: Reply,
+        *,
         on_error: Callable[[Exception], None] | None = None,
     ) -> Cancel | None:
         """Run one request; ``reply`` gets the response, now or later. Returns a function that withdraws the
