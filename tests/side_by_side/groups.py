@@ -249,7 +249,7 @@ def _transactions() -> Iterator[Request]:
     yield Request("InitProducerId", 5, {"transactional_id": "~c", "transaction_timeout_ms": 60_000})
     second = {"transactional_id": "~c", "producer_id": FIRST_PRODUCER + 1}
     for epoch in range(4):
-        yield _commit_in_transaction(5, 20 + epoch, epoch, **second)
+        yield _commit_in_transaction(5 + epoch % 2, 20 + epoch, epoch, **second)
         yield from _looks()
         stranger = {"group_id": "~nobody", "generation_id_or_member_epoch": 2, "member_id": "m"}
         yield _commit_in_transaction(5, 1, epoch, **second, **stranger)

@@ -13,7 +13,7 @@ __all__ = ["SCRIPTS"]
 
 
 def _broker() -> Iterator[Request]:
-    for version in range(8):
+    for version in versions("ApiVersions"):
         yield Request("ApiVersions", version, {}) if version < 3 else _client(version, "side-by-side", "1.0")
     for version in (3, 4):
         for name, number in (
@@ -30,7 +30,7 @@ def _broker() -> Iterator[Request]:
 
 def _client(version: int, name: str, number: str) -> Request:
     fields = {"client_software_name": name, "client_software_version": number}
-    return Request("ApiVersions", min(version, 4), fields)
+    return Request("ApiVersions", version, fields)
 
 
 def _coordinators() -> Iterator[Request]:
