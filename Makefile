@@ -1,7 +1,7 @@
 # Each target sets itself up in .venv; see ci/setup.
 STEPS = build lint,types,tidy+simulation unit,server,crash,wheel+golden,bugbank,damage,fuzz,spark
 
-.PHONY: demo test conformance long bench clean
+.PHONY: demo quick test conformance long bench clean
 
 demo:
 	@ci/setup demo
@@ -9,6 +9,9 @@ demo:
 
 test: .setup
 	@ci/check $(STEPS)
+
+quick: .setup
+	@ci/quick
 
 conformance: .setup
 	@ci/conformance
