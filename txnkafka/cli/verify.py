@@ -10,7 +10,7 @@ import click
 from txnkafka.cli.command import Command
 from txnkafka.cli.output import NO_BREAK, write_finding, write_json, write_paragraph
 from txnkafka.cli.progress import Progress
-from txnkafka.cli.target import chosen_partitions, target_options
+from txnkafka.cli.target import chosen_partitions, target_options, threads_option
 from txnkafka.shown import counted
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ LISTED = 10
     show_default=True,
     help="Check batch headers; and checksums; and decode every record.",
 )
+@threads_option
 @click.option("--fail-fast", is_flag=True, help="Stop at the first error or warning.")
 @click.option("--format", type=click.Choice(["text", "json", "jsonl"]), default="text", show_default=True)
 @click.pass_obj
@@ -48,6 +49,7 @@ def verify(
     io: ReadMethod,
     storage_options: StorageOptions,
     level: str,
+    threads: int | None,
     fail_fast: bool,
     format: str,
 ) -> int:
@@ -64,18 +66,20 @@ def verify(
 
     printer = _Printer(format)
     with Progress(messages) as progress:
-        log_dir = LogDir(logdir, io=io, storage_options=dict(storage_options))
+        log_dir = LogDir(logdir, io=io, threads=threads, storage_options=dict(storage_options))
         chosen = chosen_partitions(log_dir, topic, partition)
         progress.phase("comparing the files around the logs")
-        progress.partitions(len(chosen))
+        shown = (
+            _Together(progress) if log_dir.threads > 1 and not fail_fast else _OneByOne(progress, len(chosen))
+        )
         report = verify_log_dir(
             log_dir,
             chosen,
             level=level,
             fail_fast=fail_fast,
             on_finding=printer.add,
-            on_partition=lambda view: _begin(progress, view),
-            progress=lambda path, size: progress.read(size),
+            on_partition=shown.begin,
+            progress=shown.read,
         )
     printer.end()
     if format == "json":
@@ -91,14 +95,42 @@ def _document(report: VerifyReport) -> dict[str, Any]:
     return {**report._asdict(), "findings": [finding._asdict() for finding in report.findings]}
 
 
-def _begin(progress: Progress, view: PartitionView) -> None:
+class _OneByOne:
+    """Shows the partition that is checked, and how much of it."""
+
+    def __init__(self, progress: Progress, partitions: int) -> None:
+        self._progress = progress
+        progress.partitions(partitions)
+
+    def begin(self, view: PartitionView) -> None:
+        self._progress.partition(view.topic_partition, _size(view))
+
+    def read(self, path: str, size: int) -> None:
+        self._progress.read(size)
+
+
+class _Together:
+    """Shows how much of the partitions begun so far is checked: threads check several at a time."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._done = self._total = 0
+
+    def begin(self, view: PartitionView) -> None:
+        self._total += _size(view)
+
+    def read(self, path: str, size: int) -> None:
+        self._done += size
+        self._progress.amount("checking", self._done, self._total)
+
+
+def _size(view: PartitionView) -> int:
     from txnkafka.errors import KafkaError
 
     try:
-        size = sum(segment.size for segment in view.files.segments)
+        return sum(segment.size for segment in view.files.segments)
     except (KafkaError, OSError):
-        size = 0  # of the finding, by verify
-    progress.partition(view.topic_partition, size)
+        return 0  # verify reports it
 
 
 class _Printer:

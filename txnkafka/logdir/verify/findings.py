@@ -158,6 +158,12 @@ class Findings:
         if self._counts[key] <= LISTED_PER_FILE:
             self._list(finding)
 
+    def take_all(self, others: Findings) -> None:
+        """Add the findings of other files, with the numbers of those that were only counted."""
+        self.found += others.found
+        self._counts.update(others._counts)
+        self.settle()
+
     def _list(self, finding: Finding) -> None:
         self.found.append(finding)
         if self._fail_fast and finding.severity != "note":

@@ -7,7 +7,10 @@ finding has a remedy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from threading import Lock
 from typing import NamedTuple
 
 from txnkafka.errors import KafkaError
@@ -65,9 +68,10 @@ def verify(
 
     ``level``: ``header`` checks only batch headers, ``crc`` also every checksum, ``records`` also decodes
     every record. ``fail_fast`` stops at the first finding worse than a note. ``on_finding`` is called with
-    each finding after the check of its partition, causes first; ``on_partition`` with each partition before
-    its check; ``progress`` with a file and the number of bytes checked since the last call. Raises ValueError
-    for an unknown ``level``.
+    each finding after the check of its partition, causes first and in the order of ``partitions``;
+    ``on_partition`` with each partition before its check; ``progress`` with a file and the number of bytes
+    checked since the last call. The threads of ``log_dir`` check a partition each, except with ``fail_fast``;
+    ``progress`` is called by any of them, one call at a time. Raises ValueError for an unknown ``level``.
     """
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
@@ -75,11 +79,13 @@ def verify(
     chosen = log_dir.topic_partitions if partitions is None else list(partitions)
     try:
         run.directories(log_dir, chosen)
-        for topic_partition in chosen:
-            view = log_dir.partition(*topic_partition)
-            if on_partition is not None:
-                on_partition(view)
-            run.partition(view)
+        views = _announced(log_dir, chosen, on_partition)
+        if fail_fast or log_dir.threads == 1 or len(chosen) < 2:
+            for view in views:
+                run.partition(view)
+        else:
+            for part in _in_threads(views, level, progress or _no_progress, log_dir.threads):
+                run.take(part)
         run.findings.finish()
     except Stopped:
         pass
@@ -107,6 +113,44 @@ def _no_progress(path: str, size: int) -> None:
     pass
 
 
+def _announced(
+    log_dir: LogDir, chosen: Iterable[TopicPartition], on_partition: Callable[[PartitionView], None] | None
+) -> Iterator[PartitionView]:
+    for topic_partition in chosen:
+        view = log_dir.partition(*topic_partition)
+        if on_partition is not None:
+            on_partition(view)
+        yield view
+
+
+def _in_threads(
+    views: Iterable[PartitionView], level: str, progress: Progress, threads: int
+) -> Iterator[_Run]:
+    """Check each partition in one of ``threads`` threads; yield the results in the order of ``views``."""
+    lock = Lock()
+
+    def read(path: str, size: int) -> None:
+        with lock:
+            progress(path, size)
+
+    def check(view: PartitionView) -> _Run:
+        part = _Run(Findings(), level, read)
+        part.partition(view)
+        return part
+
+    waiting: deque[Future[_Run]] = deque()
+    executor = ThreadPoolExecutor(threads, "txnkafka-verify")
+    try:
+        for view in views:
+            waiting.append(executor.submit(check, view))
+            if len(waiting) == 2 * threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
 class _Run:
     def __init__(self, findings: Findings, level: str, progress: Progress) -> None:
         self.findings = findings
@@ -118,6 +162,14 @@ class _Run:
         check_directories(log_dir, self.findings)
         check_topic_ids([log_dir.partition(*name).source for name in chosen], self.findings)
         self.findings.settle()
+
+    def take(self, part: _Run) -> None:
+        """Add the result for a partition that another thread has checked."""
+        self.partitions += part.partitions
+        self.segments += part.segments
+        self.batches += part.batches
+        self.records += part.records
+        self.findings.take_all(part.findings)
 
     def partition(self, view: PartitionView) -> None:
         """Check a partition. An unreadable partition becomes a finding, so that the others are still

@@ -108,6 +108,7 @@ def test_magic_0_and_1_are_counted_by_their_entries(directory: LogDirectory) -> 
     assert verify(LogDir(str(directory.root))) == (1, 1, 3, 6, [])
 
 
+@pytest.mark.process
 def test_a_directory_that_a_broker_writes(directory: LogDirectory) -> None:
     """Files that are written after the segments were listed are not reported."""
     directory.write(clean=False)
