@@ -19,7 +19,9 @@ START_SECONDS = STOP_SECONDS = 120
 PROPERTIES = {
     "process.roles": "broker,controller",
     "node.id": "1",
-    "broker.session.timeout.ms": "60000",  # on a busy machine it must not be fenced
+    "broker.session.timeout.ms": "15000",  # on a busy machine it must not be fenced
+    # after a kill Kafka 4.4 does not register a broker before the session of the killed one is over
+    "initial.broker.registration.timeout.ms": "120000",
     "controller.listener.names": "CONTROLLER",
     "offsets.topic.replication.factor": "1",
     "offsets.topic.num.partitions": "4",

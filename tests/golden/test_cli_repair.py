@@ -248,7 +248,7 @@ def test_what_is_no_log_directory(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
     (tmp_path / "python-3").mkdir()
     for dry_run in ((), ("--dry-run",)):
-        with pytest.raises(LogDirError, match=r"no Kafka log directory: it has no meta\.properties"):
+        with pytest.raises(LogDirError, match=r"not a Kafka log directory: it has no meta\.properties"):
             run(tmp_path, *dry_run)
     assert [path.name for path in tmp_path.rglob("*")] == ["python-3"], "nothing is written"
 
