@@ -205,6 +205,7 @@ def test_a_link_to_nothing_in_the_place_of_a_segment_is_an_error(tmp_path: Path)
         offsets(LogDir(str(tmp_path)))
 
 
+@pytest.mark.process
 def test_a_directory_that_a_broker_holds_is_read_and_not_mapped(tmp_path: Path) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0), batch(2)[:20]]})
     (tmp_path / ".kafka_cleanshutdown").write_bytes(b"")

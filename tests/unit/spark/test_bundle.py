@@ -66,6 +66,7 @@ def test_what_is_code(name: str, taken: bool) -> None:
     assert bundling._is_code(name) is taken
 
 
+@pytest.mark.process
 def test_it_is_the_package_where_it_is_unpacked(tmp_path: Path) -> None:
     """The archive takes precedence over an installed version."""
     with tarfile.open(fileobj=io.BytesIO(bundle().content)) as archive:
