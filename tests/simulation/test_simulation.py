@@ -90,15 +90,14 @@ def at_once(self: Durability, log: Any, call: Any, **_: Any) -> None:
 def undurable(append: Any) -> Callable[..., Any]:
     """The coordinator's records count as durable when they are appended."""
 
-    def append_only(self: Any, partition: int, records: Any, **named: Any) -> int:
+    def append_only(self: Any, partition: int, records: Any, call: Any, **named: Any) -> None:
         durability = self._broker.durability
         before = durability.when_durable
         durability.when_durable = lambda log, call, **_: durability.soon(lambda: call(0))
         try:
-            ticket: int = append(self, partition, records, **named)
+            append(self, partition, records, call, **named)
         finally:
             durability.when_durable = before
-        return ticket
 
     return append_only
 
