@@ -72,7 +72,7 @@ class CallerHost:
         return work is not None
 
     def _run_flush(self, flush: Flush) -> None:
-        # after an interruption by a signal it is not known what was synced
+        # a signal that interrupts the flush leaves unknown which files were synced
         failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
         self._release()
         try:

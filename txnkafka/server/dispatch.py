@@ -1,4 +1,4 @@
-"""``Dispatcher``: the one door of a broker for requests, whatever they came by."""
+"""``Dispatcher``: runs every request of a client on a broker, whichever transport brought it."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_threads_share_flushes_and_each_gets_its_answer(host: CallerHost) -> Non
 
     first = threading.Thread(target=client, args=(0,))
     first.start()
-    while not flushes:  # the first thread is in its flush, or will be
+    while not flushes and first.is_alive():  # until the first thread is in its flush
         first.join(0.001)
     others = [threading.Thread(target=client, args=(number,)) for number in (1, 2, 3)]
     for thread in others:
@@ -123,7 +123,7 @@ def test_a_bug_in_work_is_raised_to_the_caller_and_told_to_the_broker(host: Call
 
 
 def test_an_interrupted_flush_fences_its_logs(host: CallerHost) -> None:
-    """After a signal it is not known what was synced (KAFKA-10778)."""
+    """A signal leaves unknown which files were synced (KAFKA-10778)."""
     answers = produce(host, b"a")
     flush = host.broker.begin_flush()
     assert flush is not None
