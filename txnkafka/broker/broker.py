@@ -1,9 +1,9 @@
 """``Broker``: the one owner of all state of a node. Synchronous, without clock, sockets or threads.
 
-A host runs each request through ``call``: a method with a ``reply``, which is called once, now or later; what waits for the disk goes
-out as a ``Flush`` or a piece of ``Work``, which the host runs without its lock and hands back; time comes in
-by ``advance``, and by ``ticks``, which a host tells how it passes. So a host is a loop around ``begin_flush``
-and ``finish_flush``, ``begin_work`` and ``finish_work``, ``advance``. For one thread at a time.
+A host runs each request through ``call``: a method with a ``reply``, which is called once, now or later. Data
+that must reach the disk goes out as a ``Flush`` or a piece of ``Work``, which the host runs without its lock
+and hands back. Time comes in by ``advance``, and by ``ticks``, which a host moves. So a host is a loop around
+``begin_flush`` and ``finish_flush``, ``begin_work`` and ``finish_work``, ``advance``. One thread at a time.
 
 Source: ``BrokerServer``, ``ReplicaManager``, ``ControllerServer`` of a combined node.
 """
