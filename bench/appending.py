@@ -18,7 +18,7 @@ from typing import Any
 from bench.harness import Comparison, Contest, Limit, Side, Timing, timed
 from bench.java import BUILD, JavaProcess
 from txnkafka._core.encode import encode_batch
-from txnkafka.broker.flush import FlushTickets
+from txnkafka.broker.flush import FlushQueue
 from txnkafka.config import LogConfig
 from txnkafka.env import Bytes, LocalDataFiles
 from txnkafka.env.data_files import LocalDataFile
@@ -47,7 +47,7 @@ APPEND_NOTE = (
     "the machine has touched before."
 )
 DURABLE_NOTE = (
-    "durable append: after each group of appends every log is flushed, here by FlushTickets, in Java by "
+    "durable append: after each group of appends every log is flushed, here by FlushQueue, in Java by "
     "UnifiedLog.flush, by `pwrite and fdatasync` with one call per file. The first group, which also makes "
     "files and names durable, is not timed. The disk dominates, so the goal is for wall clock time."
 )
@@ -206,16 +206,18 @@ class AppendSide(_OverLogs):
         super().close()
 
     def _append_durably(self, logs: list[PartitionLog], begin: int, end: int) -> None:
-        tickets, group, count = FlushTickets(), self._batches.group, len(logs)
+        flushes, group, count = FlushQueue(), self._batches.group, len(logs)
+        released: list[Exception | None] = []
         for number in range(begin, end):
             log = logs[number % count]
             log.append(self._input[number], now_ms=NOW_MS)
-            tickets.take(log)
+            flushes.when_durable(log, released.append)
             if (number + 1) % group == 0:
-                flush = tickets.begin()
+                flush = flushes.begin()
                 assert flush is not None
-                released = tickets.finish(flush, flush.run())
-                assert len(released) == group
+                flushes.finish(flush, flush.run())
+                assert released == [None] * group
+                released.clear()
 
 
 class RawSide(_OverLogs):

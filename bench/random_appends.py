@@ -62,16 +62,15 @@ class Logs:
         self._logs = [data.logs[name] for name in names]
 
     def commit(self, members: list[tuple[int, bytearray]]) -> None:
-        tickets = self._manager.tickets
+        flushes, released = self._manager.flushes, list[Exception | None]()
         for number, batch in members:
             log = self._logs[number]
             log.append(batch, now_ms=NOW_MS)
-            tickets.take(log)
-        flush = tickets.begin()
+            flushes.when_durable(log, released.append)
+        flush = flushes.begin()
         assert flush is not None
-        released = tickets.finish(flush, flush.run())
-        assert len(released) == len(members)
-        assert all(ticket.error is None for ticket in released)
+        flushes.finish(flush, flush.run())
+        assert released == [None] * len(members)
 
 
 class Files:

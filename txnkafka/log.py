@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from txnkafka._core.encode import end_txn_marker
-    from txnkafka.broker.flush import Flush, FlushTickets, Released
+    from txnkafka.broker.flush import Flush, FlushQueue
     from txnkafka.broker.log_manager import LogManager
     from txnkafka.config import CleanerConfig, LogConfig
     from txnkafka.env.data_files import LocalDataFiles
@@ -42,7 +42,7 @@ __all__ = [
     "CleanerConfig",
     "DataDirectory",
     "Flush",
-    "FlushTickets",
+    "FlushQueue",
     "InputColumns",
     "IsolationLevel",
     "LocalDataFiles",
@@ -52,7 +52,6 @@ __all__ = [
     "LogSlice",
     "PartitionLog",
     "RecordBatchBuilder",
-    "Released",
     "TopicPartition",
     "Work",
     "append_all",
@@ -70,7 +69,7 @@ _MODULES = {
     "CleanerConfig": "config",
     "DataDirectory": "storage.data_directory",
     "Flush": "broker.flush",
-    "FlushTickets": "broker.flush",
+    "FlushQueue": "broker.flush",
     "InputColumns": "record.builder",
     "IsolationLevel": "model",
     "LocalDataFiles": "env.data_files",
@@ -80,7 +79,6 @@ _MODULES = {
     "LogSlice": "storage.log.log_slice",
     "PartitionLog": "storage.log.partition_log",
     "RecordBatchBuilder": "record.builder",
-    "Released": "broker.flush",
     "TopicPartition": "model",
     "Work": "storage.work",
     "append_all": "storage.log.append_all",

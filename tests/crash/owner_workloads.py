@@ -7,6 +7,7 @@ import errno
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 from tests.crash.explore import Promises
 from tests.crash.faults import failing, in_a_child, killed
@@ -81,25 +82,26 @@ def group_commits(files: DataFiles, clock: Clock, promises: Promises) -> None:
     the first segment, and roll."""
     directory = opened(files)
     partitions = [Partition(directory, promises, number) for number in range(2)]
-    ends: dict[int, tuple[TopicPartition, int]] = {}
+
+    def acknowledge(end: tuple[TopicPartition, int], error: Exception | None) -> None:
+        if error is None:
+            promises.acknowledge(("end", *end))
 
     def append(text: str, records: int = 2) -> None:
         for partition in partitions:
             partition.append(text, 7, records=records)
-            ticket = directory.tickets.take(partition.log)
-            ends[ticket] = partition.key, partition.log.log_end_offset
+            end = partition.key, partition.log.log_end_offset
+            directory.flushes.when_durable(partition.log, partial(acknowledge, end))
 
     append("first")
     for number in range(3):
-        flush = directory.tickets.begin()
+        flush = directory.flushes.begin()
         assert flush is not None
         append(f"during {number}")
         failed = flush.run()
         append(f"behind {number}", records=1)
         append(f"rolls {number}", records=10)
-        for released in directory.tickets.finish(flush, failed):
-            if released.error is None:
-                promises.acknowledge(("end", *ends[released.ticket]))
+        directory.flushes.finish(flush, failed)
 
 
 def maintained(files: DataFiles, clock: Clock, promises: Promises) -> None:

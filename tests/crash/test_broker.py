@@ -245,7 +245,7 @@ def answered_early(self: TransactionCoordinator, request: object, metadata: obje
 def marked_at_once(self: Durability, log: object, call: object, **_: object) -> None:
     """Everything counts as durable when it is appended."""
     self.soon(lambda: call(ErrorCode.NONE))  # type: ignore[operator]
-    self._tickets.want(log)  # type: ignore[arg-type]
+    self._flushes.want(log)  # type: ignore[arg-type]
 
 
 def nothing_is_settled(*_: object) -> None:

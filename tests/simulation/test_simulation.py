@@ -84,7 +84,7 @@ def at_once(self: Durability, log: Any, call: Any, **_: Any) -> None:
     """Everything counts as durable when it is appended."""
     log.offsets.advance_high_watermark(log.log_end_offset)
     self.soon(lambda: call(0))
-    self._tickets.want(log)
+    self._flushes.want(log)
 
 
 def undurable(append: Any) -> Callable[..., Any]:

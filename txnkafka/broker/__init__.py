@@ -1,6 +1,6 @@
-"""Owns the logs of a data directory: flush tickets, maintenance, compaction."""
+"""Owns the logs of a data directory: group flushes, maintenance, compaction."""
 
-from txnkafka.broker.flush import Flush, FlushTickets, Released
+from txnkafka.broker.flush import Flush, FlushQueue
 from txnkafka.broker.log_manager import LogManager
 
-__all__ = ["Flush", "FlushTickets", "LogManager", "Released"]
+__all__ = ["Flush", "FlushQueue", "LogManager"]

@@ -117,7 +117,7 @@ class Broker:
         self.jobs = Jobs(self.failures)
         self.fetches = Fetches(self)
         self.durability = Durability(
-            self.manager.tickets, self.failures, durability, self.fetches.on_progress, metadata.log
+            self.manager.flushes, self.failures, durability, self.fetches.on_progress, metadata.log
         )
         self.turns = Turns(self.failures, self.durability)
         self.deadlines = Deadlines(self, now_ms)
@@ -232,18 +232,17 @@ class Broker:
     def is_flush_awaited(self) -> bool:
         """Whether a client waits for the next group; a group without one may be begun, too, and is
         waited for when ``advance`` is called at its deadline."""
-        return self.manager.tickets.is_awaited
+        return self.manager.flushes.is_awaited
 
     def begin_flush(self) -> Flush | None:
         """The next group to make durable; None while one is under way, or when nothing waits."""
-        return self.manager.tickets.begin()
+        return self.manager.flushes.begin()
 
     def finish_flush(self, flush: Flush, failed: dict[PartitionLog, OSError], *, now_ms: int) -> None:
         """The group was run: call back what waited for it."""
-        released = self.manager.tickets.finish(flush, failed)
         self.now_ms = now_ms
+        self.manager.flushes.finish(flush, failed)
         self.groups.coordinator.at(now_ms)
-        self.durability.released(released)
         self.durability.run_soon()
         self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
 
@@ -251,7 +250,7 @@ class Broker:
         """The next piece of work to run; None while one is under way, or when there is none."""
         work = self.jobs.begin()
         if work is None:
-            self._poll()  # what was done without the disk, or could not begin, may have an answer
+            self.durability.run_soon()  # what was done without the disk, or could not begin, may have an answer
         return work
 
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
@@ -259,14 +258,14 @@ class Broker:
         self.now_ms = now_ms
         self.groups.coordinator.at(now_ms)
         self.jobs.finish(work, error)
-        self._poll()
+        self.durability.run_soon()
 
     def advance(self, now_ms: int) -> int:
         """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
         the ticks at which to be called again at the latest."""
         self.now_ms = now_ms
         deadline = self.deadlines.advance(now_ms)
-        self._poll()
+        self.durability.run_soon()
         return min(deadline, self.deadlines.flush(now_ms))
 
     def is_quiet(self, now_ms: int) -> bool:
@@ -276,19 +275,15 @@ class Broker:
         self.now_ms = now_ms
         return self.deadlines.is_quiet(now_ms)
 
-    def _poll(self) -> None:
-        self.durability.released(self.manager.tickets.poll())
-        self.durability.run_soon()
-
     @property
     def is_idle(self) -> bool:
         """Whether neither a flush nor work is under way or waits; compaction waits for its next turn."""
-        return not (len(self.jobs) or self.manager.tickets.is_flushing or len(self.manager.tickets))
+        return not (len(self.jobs) or self.manager.flushes.is_flushing or self.manager.flushes.has_waiting)
 
     def close(self) -> None:
         """Stop cleanly. Raises FlushUnderWayError, and changes nothing, unless ``is_idle``; otherwise what
         closing a log raises."""
-        if len(self.jobs) or self.manager.tickets.is_flushing:
+        if len(self.jobs) or self.manager.flushes.is_flushing:
             raise FlushUnderWayError("work of the broker is under way: finish it, then close")
         self.fetches.close()
         self.deadlines.close()
@@ -296,4 +291,4 @@ class Broker:
             self.metadata.close()
         finally:
             self.manager.close()
-            self._poll()
+            self.durability.run_soon()

@@ -44,7 +44,7 @@ class Deadlines:
         return not (
             self._is_due(now_ms)
             or broker.transactions.advance(now_ms) < self._due
-            or broker.manager.tickets.has_something
+            or broker.manager.flushes.needs_host
             or broker.jobs.has_next
             or broker.durability.is_waiting
         )

@@ -1,4 +1,4 @@
-"""Who waits until something is durable: callbacks by flush ticket, and by groups of tickets.
+"""Runs callbacks once appends are durable.
 
 With ``durability="fsync"`` an append is acknowledged when a flush has covered it. With ``"page_cache"``,
 which is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops; but not when the
@@ -13,6 +13,7 @@ A callback may let others go first (``is_awaited=False``): no flush begins for i
 from __future__ import annotations
 
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from txnkafka.error_codes import ErrorCode
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from txnkafka.broker.failures import Failures, Owner
-    from txnkafka.broker.flush import FlushTickets, Released
+    from txnkafka.broker.flush import FlushQueue
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -34,13 +35,13 @@ NEVER: Final = (1 << 63) - 1
 
 
 class Durability:
-    """Calls back when appends are durable. No callback runs before ``run_soon`` or ``released``.
+    """Calls back when appends are durable. No callback runs before ``run_soon``.
     ``on_progress`` is called with the partitions of which readers see more without a flush, ``registry`` is
     the log that is synced in both modes."""
 
     def __init__(
         self,
-        tickets: FlushTickets,
+        flushes: FlushQueue,
         failures: Failures,
         mode: Mode = "fsync",
         on_progress: Callable[[Iterable[TopicPartition]], None] = lambda _: None,
@@ -50,10 +51,8 @@ class Durability:
             raise ValueError(f"durability is fsync or page_cache, not {mode!r}")
         self.mode = mode
         self._failures = failures
-        self._tickets = tickets
-        # calls with the owners of the moment in which they were asked for
-        self._waiting: dict[int, tuple[Owner | None, Callable[[ErrorCode], None]]] = {}  # by ticket
-        self._waited_for: dict[PartitionLog, int] = {}  # how many tickets of it are waited for
+        self._flushes = flushes
+        # calls with the owner of the moment at which they were requested
         self._soon: deque[tuple[Owner | None, Callable[..., None], tuple[Any, ...]]] = deque()
         self._on_progress = on_progress
         self._registry = registry
@@ -68,31 +67,33 @@ class Durability:
         is_awaited: bool = True,
         goes_first: bool = False,
     ) -> None:
-        """Call when everything appended to ``log`` so far is durable, with NONE, or never will be. The
-        options are those of ``FlushTickets.take``."""
-        end, durable = log.log_end_offset, log.recovery_point
-        if durable >= end and log.fenced is None:
-            self.soon(call, ErrorCode.NONE)
-        elif self._is_durable_enough(log, end - durable):
+        """Call when all appends to ``log`` so far are durable, with NONE, or with the error that prevents it.
+        The options are those of ``FlushQueue.when_durable``."""
+        end = log.log_end_offset
+        if self._is_durable_enough(log, end - log.recovery_point):
             log.offsets.advance_high_watermark(end)
             self._progressed[log.topic_partition] = None
             self.soon(call, ErrorCode.NONE)
         else:
-            ticket = self._tickets.take(log, is_awaited=is_awaited, goes_first=goes_first)
-            self._waiting[ticket] = self._failures.owner, call
-            self._waited_for[log] = self._waited_for.get(log, 0) + 1
+            decided = partial(self._decided, self._failures.owner, call)
+            self._flushes.when_durable(log, decided, is_awaited=is_awaited, goes_first=goes_first)
 
     def _is_durable_enough(self, log: PartitionLog, unflushed: int) -> bool:
-        """Whether an append in the page cache is acknowledged at once (``UnifiedLog.append``). Never before
-        an earlier append whose segment had no name: the effects of appends come in the order of the log."""
+        """Return True if an append in the page cache is acknowledged at once (``UnifiedLog.append``). Never
+        before an earlier append whose segment had no name: appends take effect in the order of the log."""
         return (
             self.mode == "page_cache"
             and log.active.is_named
             and log is not self._registry
             and log.fenced is None
-            and unflushed < log.config.flush_messages
-            and log not in self._waited_for
+            and 0 < unflushed < log.config.flush_messages
+            and not log.waiting
         )
+
+    def _decided(
+        self, owner: Owner | None, call: Callable[[ErrorCode], None], error: Exception | None
+    ) -> None:
+        self._soon.append((owner, call, (ErrorCode.NONE if error is None else error_code(error),)))
 
     def when_all_durable(
         self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None], *, goes_first: bool = False
@@ -133,12 +134,12 @@ class Durability:
 
     def advance(self, ticks: int) -> int:
         """Begin a flush that no client waits for when it is due; returns the time at which one is."""
-        if self._tickets.is_awaited or not self._tickets.is_dirty:
+        if self._flushes.is_awaited or not self._flushes.is_dirty:
             self._flush_ticks = None
         elif self._flush_ticks is None:
             self._flush_ticks = ticks + PATIENCE_MS
         elif ticks >= self._flush_ticks:
-            self._tickets.hurry()
+            self._flushes.hurry()
             self._flush_ticks = None
         return NEVER if self._flush_ticks is None else self._flush_ticks
 
@@ -146,18 +147,6 @@ class Durability:
     def is_waiting(self) -> bool:
         """Whether there is a call to be made by ``run_soon``, or a flush to be begun by ``advance``."""
         return bool(self._soon or self._progressed) or self._flush_ticks is not None
-
-    def released(self, tickets: Iterable[Released]) -> None:
-        """Call back those who waited for these tickets."""
-        for released in tickets:
-            waiting = self._waiting.pop(released.ticket, None)
-            if waiting is not None:
-                owner, call = waiting
-                left = self._waited_for.pop(released.log) - 1
-                if left:
-                    self._waited_for[released.log] = left
-                error = ErrorCode.NONE if released.error is None else error_code(released.error)
-                self._failures.run(owner, call, error)
 
 
 def error_code(error: Exception) -> ErrorCode:

@@ -1,43 +1,36 @@
-"""Flush tickets: many appends to many partitions wait for one flush, and are released in order.
+"""Group flushes: many appends to many logs wait for one flush.
 
 Nothing here waits for the disk. ``begin`` returns the files to sync, the host syncs them (``Flush.run``,
-outside of any lock), ``finish`` returns the tickets that are durable. Bytes appended meanwhile belong to the
-next flush, and so do those in a segment created since the last one, which gets its final name in between.
-
-Every ticket is returned exactly once, as ``Released``: after a flush of the host, after a flush by the data
-directory (``maintain``, ``flush``, ``close``), or after the deletion or truncation of its log. ``finish`` and
-``poll`` return all tickets released since the last call of either; a host calls ``poll`` after every other
-operation on the data directory.
+outside of any lock), ``finish`` releases the calls that waited (``PartitionLog.when_durable``). Bytes appended
+during a flush belong to the next one, and so do bytes in a segment created since the previous flush: that
+segment gets its final name in between.
 
 A log whose flush fails is fenced: no append after the last successful flush is ever acknowledged, because the
-state of the page cache after a failed fsync is not known.
+state of the page cache after a failed fsync is unknown.
 
 Source: design of group commit; ``UnifiedLog.flush``, KAFKA-10778.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from txnkafka.errors import KafkaError
+    from txnkafka.storage.log.durable_calls import DurableCall
     from txnkafka.storage.log.log_flush import LogFlush
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["Flush", "FlushTickets", "Released"]
-
 
 class Flush(NamedTuple):
-    """One group flush: it covers all appends to ``logs`` before it began, up to ``ticket``."""
+    """One group flush: it covers all appends to ``logs`` before it began."""
 
-    ticket: int
     logs: Sequence[tuple[PartitionLog, LogFlush]]
 
     def run(self) -> dict[PartitionLog, OSError]:
-        """Sync all files; returns the logs whose sync failed, with the errors."""
+        """Sync all files; return the logs whose sync failed, with the errors."""
         failed: dict[PartitionLog, OSError] = {}
         for log, flush in self.logs:
             try:
@@ -47,8 +40,8 @@ class Flush(NamedTuple):
         return failed
 
     def descriptors(self) -> list[tuple[PartitionLog, int]]:
-        """The open files to sync, by log, for a host that syncs them itself instead of ``run``. Empty when
-        there is more to be done than that, or a file has no descriptor."""
+        """Return the open files to sync, by log, for a host that syncs them itself instead of ``run``. Empty
+        if more than syncs is necessary, or if a file has no descriptor."""
         found = []
         for log, flush in self.logs:
             if flush.contents or flush.paths or flush.directories:
@@ -60,71 +53,59 @@ class Flush(NamedTuple):
         return found
 
 
-class Released(NamedTuple):
-    """A ticket whose append is durable or, with an error, will never be acknowledged: OSError when the log
-    failed, KafkaError when it was deleted or truncated below the append."""
-
-    ticket: int
-    log: PartitionLog
-    error: OSError | KafkaError | None
-
-
-class FlushTickets:
-    """The tickets of all logs of one data directory. Only one thread at a time may use it."""
+class FlushQueue:
+    """The logs of one data directory that wait for a group flush. Only one thread at a time may use it."""
 
     def __init__(self) -> None:
-        self._last_ticket = 0
-        # ticket, log, and the log end when the ticket was taken
-        self._waiting: deque[tuple[int, PartitionLog, int]] = deque()
-        self._released: list[Released] = []
         self._dirty: dict[PartitionLog, None] = {}  # in the order of their first append
-        self._first: dict[PartitionLog, None] = {}  # those of them that go before the others
-        self._went_first = False  # whether the last group flush left others behind
-        self._is_awaited = False  # else no client waits for what is dirty
+        self._first: dict[PartitionLog, None] = {}  # the dirty logs that are flushed before the others
+        self._went_first = False  # True if the last group flush left others for the next one
+        self._is_awaited = False  # else no client waits for a dirty log
         self._running: Flush | None = None
-
-    def __len__(self) -> int:
-        return len(self._waiting)
 
     @property
     def is_flushing(self) -> bool:
-        """Whether a group flush is under way: ``begin`` was called, and ``finish`` was not."""
+        """True between ``begin`` and ``finish`` of a group flush."""
         return self._running is not None
 
     @property
     def is_awaited(self) -> bool:
-        """Whether a group flush is to begin as soon as none is under way; one that ``begin`` returns although
-        it is not awaited is due some time."""
+        """True if a client waits for the next group flush: the host begins it as soon as the current one is
+        finished. ``begin`` also returns a flush that is not awaited; that one may be delayed."""
         return self._is_awaited
 
     @property
     def is_dirty(self) -> bool:
-        """Whether a log waits for a group flush."""
+        """True if a log waits for a group flush."""
         return bool(self._dirty)
 
     @property
-    def has_something(self) -> bool:
-        """Whether a log waits for a group flush that ``finish`` is not followed by, or a released ticket for
-        ``poll``."""
-        return bool(self._released) or bool(self._dirty and not (self._is_awaited and self._running))
+    def has_waiting(self) -> bool:
+        """True if a call waits for a group flush."""
+        return any(log.waiting for log in self._dirty)
 
-    def take(self, log: PartitionLog, *, is_awaited: bool = True, goes_first: bool = False) -> int:
-        """Return a new ticket for all appends to ``log`` so far. One that is not awaited comes with the next
-        group flush, whenever that is.
+    @property
+    def needs_host(self) -> bool:
+        """True if a log waits for a group flush that does not follow the running one by itself."""
+        return bool(self._dirty) and not (self._is_awaited and self._running)
 
-        ``goes_first``: what waits for the ticket will append to a log that may be dirty already. The next
-        group flush is for such tickets alone, so that the other logs are synced once, in the one behind it,
-        which is for all."""
-        self._last_ticket += 1
-        self._waiting.append((self._last_ticket, log, log.log_end_offset))
-        self._dirty[log] = None
-        self._is_awaited |= is_awaited
-        if goes_first:
-            self._first[log] = None
-        return self._last_ticket
+    def when_durable(
+        self, log: PartitionLog, call: DurableCall, *, is_awaited: bool = True, goes_first: bool = False
+    ) -> None:
+        """Call when all appends to ``log`` so far are durable, or never will be; see ``DurableCalls``. With
+        ``is_awaited=False`` the call waits for the next group flush, whenever that is.
+
+        ``goes_first``: the call leads to an append to a log that may be dirty already. The next group flush is
+        for such logs alone; the other logs are then synced once, by the flush after it, which is for all."""
+        log.when_durable(log.log_end_offset, call)
+        if log.waiting:
+            self._dirty[log] = None
+            self._is_awaited |= is_awaited
+            if goes_first:
+                self._first[log] = None
 
     def want(self, log: PartitionLog) -> None:
-        """Include ``log`` in the next group flush, without a ticket."""
+        """Include ``log`` in the next group flush."""
         self._dirty[log] = None
         self._is_awaited = True
 
@@ -132,14 +113,18 @@ class FlushTickets:
         """Let the next group flush be awaited, if a log waits for one."""
         self._is_awaited = bool(self._dirty)
 
+    def forget(self, log: PartitionLog, error: KafkaError) -> None:
+        """Remove a deleted log; its calls get ``error``. A running group flush does not affect them."""
+        self._dirty.pop(log, None)
+        self._first.pop(log, None)
+        log.waiting.fail(error)
+
     def begin(self) -> Flush | None:
-        """Begin a group flush; None when there is nothing to flush, or a group flush is under way, which
-        ``finish`` ends. A log whose files cannot be opened is fenced, and its tickets fail with this
-        group."""
+        """Begin a group flush; None if nothing is to be flushed, or while a group flush runs: ``finish`` ends
+        it. A log whose files cannot be opened is fenced."""
         if self._running is not None or not self._dirty:
             return None
-        logs = [(log, log.begin_flush()) for log in self._take_due()]
-        self._running = Flush(self._last_ticket, logs)
+        self._running = Flush([(log, log.begin_flush()) for log in self._take_due()])
         return self._running
 
     def _take_due(self) -> dict[PartitionLog, None]:
@@ -153,52 +138,9 @@ class FlushTickets:
         self._is_awaited = False
         return due
 
-    def finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> list[Released]:
-        """End a group flush, which has synced all logs except those in ``failed``; returns its tickets in
-        order, after tickets that were released before and not returned yet."""
-        self._finish(flush, failed)
-        return self.poll()
-
-    def run(self) -> None:
-        """Flush now until all waiting logs are durable; ``poll`` returns the tickets. Does nothing while a
-        group flush is under way."""
-        while (flush := self.begin()) is not None:
-            # after an interruption by a signal it is not known what was synced
-            failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
-            try:
-                failed = flush.run()
-            finally:
-                self._finish(flush, failed)
-
-    def poll(self) -> list[Released]:
-        """Return the tickets that were released since the last call of ``poll`` or ``finish``."""
-        released, self._released = self._released, []
-        return released
-
-    def fail(self, log: PartitionLog, error: KafkaError, *, above: int) -> None:
-        """Release the tickets of a log that was truncated at the offset ``above``, for appends there, with
-        an error. A group flush under way does not affect them any more."""
-        self._hand_back(lambda waits, end_offset: waits is log and end_offset > above, error)
-
-    def forget(self, log: PartitionLog, error: OSError | KafkaError | None) -> None:
-        """Release all tickets of a log that was deleted or closed: with ``error``, or None when their
-        appends are durable."""
-        self._dirty.pop(log, None)
-        self._first.pop(log, None)
-        self._hand_back(lambda waits, _: waits is log, error)
-
-    def _hand_back(
-        self, is_decided: Callable[[PartitionLog, int], bool], error: OSError | KafkaError | None
-    ) -> None:
-        waiting, self._waiting = self._waiting, deque()
-        for entry in waiting:
-            ticket, log, end_offset = entry
-            if is_decided(log, end_offset):
-                self._released.append(Released(ticket, log, error))
-            else:
-                self._waiting.append(entry)
-
-    def _finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> None:
+    def finish(self, flush: Flush, failed: dict[PartitionLog, OSError]) -> None:
+        """End a group flush, which has synced all logs except those in ``failed``, and release the calls that
+        waited for it. Raises ValueError if ``flush`` is not the running one."""
         if flush is not self._running:
             raise ValueError("this flush is not the one under way")
         self._running = None
@@ -206,14 +148,14 @@ class FlushTickets:
             log.finish_flush(done, failed.get(log))
             is_usable = log.fenced is None and not log.guarded_by.is_closed
             if is_usable and log.has_unsynced_names:
-                self.want(log)  # a new segment was renamed, and may have tickets
-        kept = []
-        while self._waiting and self._waiting[0][0] <= flush.ticket:  # those of later appends stay
-            entry = self._waiting.popleft()
-            ticket, log, end_offset = entry
-            error = failed.get(log) or log.fenced
-            if error or log.recovery_point >= end_offset:
-                self._released.append(Released(ticket, log, error))
-            else:
-                kept.append(entry)
-        self._waiting.extendleft(reversed(kept))
+                self.want(log)  # a new segment was renamed; calls may wait for its appends
+
+    def run(self) -> None:
+        """Flush until all waiting logs are durable. Does nothing while a group flush runs."""
+        while (flush := self.begin()) is not None:
+            # a signal that interrupts the flush leaves unknown which files were synced
+            failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
+            try:
+                failed = flush.run()
+            finally:
+                self.finish(flush, failed)

@@ -96,7 +96,7 @@ class LogCleaner:
             io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
         )
         self._pass = CleanerPass(due, cleaner, now_ms=now_ms)
-        self._broker.manager.tickets.want(due.log)
+        self._broker.manager.flushes.want(due.log)
 
     # The pieces of a pass
 

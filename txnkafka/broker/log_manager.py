@@ -1,8 +1,7 @@
-"""Manages all logs of a data directory: their flush tickets, maintenance, compaction.
+"""Manages all logs of a data directory: group flushes, maintenance, compaction.
 
-A ticket is released by everything that ends the wait for its append: a flush of the host or of this manager,
-the deletion or truncation of its log, the close. ``tickets.poll``, called after any other call here, returns
-the released tickets.
+A call that waits for an append (``flushes.when_durable``) is released by everything that ends its wait: a flush
+of the host or of this manager, the deletion or truncation of its log, the close.
 
 Source: ``LogManager``.
 """
@@ -11,7 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Self, TypeVar
 
-from txnkafka.broker.flush import FlushTickets
+from txnkafka.broker.flush import FlushQueue
 from txnkafka.errors import (
     FlushUnderWayError,
     KafkaError,
@@ -46,7 +45,7 @@ class LogManager:
 
     def __init__(self, directory: DataDirectory) -> None:
         self.data = directory
-        self.tickets = FlushTickets()
+        self.flushes = FlushQueue()
         self.uncleanable: dict[TopicPartition, KafkaError] = {}
 
     @property
@@ -61,7 +60,7 @@ class LogManager:
         left_over = self.logs.get(partition)
         log = self.data.create(partition, topic_id, now_ms=now_ms)
         if left_over is not None:
-            self.tickets.forget(left_over, _deleted(partition))
+            self.flushes.forget(left_over, _deleted(partition))
         return log
 
     def delete(self, partition: TopicPartition) -> None:
@@ -69,7 +68,7 @@ class LogManager:
         perform(self.deletion(partition))
 
     def deletion(self, partition: TopicPartition) -> Deletion:
-        """Remove a partition: tickets of its log fail with UnknownTopicOrPartitionError. Returns the work
+        """Remove a partition: calls that wait for its log get UnknownTopicOrPartitionError. Returns the work
         that deletes its files. Raises OSError when its directory cannot be renamed; then the partition still
         exists."""
         return self._gone(partition, self.data.deletion)
@@ -83,17 +82,13 @@ class LogManager:
         work = begin(partition)
         self.uncleanable.pop(partition, None)
         if log is not None:
-            self.tickets.forget(log, _deleted(partition))
+            self.flushes.forget(log, _deleted(partition))
         return work
 
     def truncate(self, partition: TopicPartition, offset: int, *, now_ms: int) -> bool:
-        """Truncate a log; see ``DataDirectory.truncate``. Tickets of truncated appends fail."""
-        was_cut = self.data.truncate(partition, offset, now_ms=now_ms)
-        if was_cut:
-            log = self.logs[partition]
-            lost = KafkaStorageError(f"{partition} was truncated at offset {log.log_end_offset}")
-            self.tickets.fail(log, lost, above=log.log_end_offset)
-        return was_cut
+        """Truncate a log; see ``DataDirectory.truncate``. Calls that wait for truncated appends get
+        KafkaStorageError."""
+        return self.data.truncate(partition, offset, now_ms=now_ms)
 
     def delete_records(self, partition: TopicPartition, offset: int) -> int:
         """Delete the records below ``offset``; see ``DataDirectory.delete_records``."""
@@ -104,11 +99,11 @@ class LogManager:
     def flush(self) -> None:
         """Flush all appends of all logs at once. A log whose flush fails is fenced.
 
-        Raises FlushUnderWayError, and does nothing, while a group flush of ``tickets`` is under way; after
+        Raises FlushUnderWayError, and does nothing, while a group flush of ``flushes`` is under way; after
         the flush of all logs, KafkaStorageError when an append to one of them is not durable.
         """
         self.data.check_owner()
-        if self.tickets.is_flushing:
+        if self.flushes.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it first")
         logs = [log for log in self.logs.values() if log.needs_flush]
         self._flush(logs)
@@ -119,12 +114,12 @@ class LogManager:
     def _flush(self, logs: Iterable[PartitionLog]) -> None:
         for log in logs:
             if log.fenced is None:
-                self.tickets.want(log)
-        self.tickets.run()
+                self.flushes.want(log)
+        self.flushes.run()
 
     def maintain(self, now_ms: int) -> None:
         """Do all maintenance that is due now: flushes by ``flush.messages`` and ``flush.ms``, ``upkeep`` of
-        all logs, checkpoints. While a group flush of ``tickets`` is under way, flushes wait for the next one.
+        all logs, checkpoints. While a group flush of ``flushes`` is under way, flushes wait for the next one.
 
         Raises, at the end, the first KafkaStorageError or OSError of a log; that log is fenced unless only
         its deleted files could not be removed.
@@ -164,7 +159,7 @@ class LogManager:
         except (KafkaError, OSError) as error:
             failed = error
         if log.active is not active:
-            self.tickets.want(log)  # the old active segment is deleted once the new one has its final name
+            self.flushes.want(log)  # the old active segment is deleted once the new one has its final name
         if deletion is not None:
             yield deletion
         removal = log.local.removal(now_ms)
@@ -197,16 +192,11 @@ class LogManager:
         self.close()
 
     def close(self) -> None:
-        """Stop cleanly; see ``DataDirectory.close``. All tickets are released. Raises FlushUnderWayError, and
-        changes nothing, while a group flush of ``tickets`` or other work is under way."""
-        if self.tickets.is_flushing:
+        """Stop cleanly; see ``DataDirectory.close``. Raises FlushUnderWayError, and changes nothing, while a
+        group flush or other work is under way."""
+        if self.flushes.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it, then close")
-        try:
-            self.data.close()
-        finally:
-            if self.data.is_closed:  # otherwise nothing of what the tickets wait for has become durable
-                for log in self.logs.values():
-                    self.tickets.forget(log, log.fenced)
+        self.data.close()
 
 
 def flush_is_due(log: PartitionLog, now_ms: int) -> bool:

@@ -51,7 +51,7 @@ class Maintenance:
             self._next_flush_ms = ticks + FLUSH_CHECK_MS
             for log in broker.logs.values():
                 if flush_is_due(log, now_ms):
-                    broker.manager.tickets.want(log)
+                    broker.manager.flushes.want(log)
                 self._look_for_deleted(log, now_ms, ticks)
             self._removals = {log: due for log, due in self._removals.items() if self._has(log)}
         if ticks >= self._next_upkeep_ms:

@@ -93,19 +93,20 @@ def test_a_second_close_changes_nothing(end: str, again: str) -> None:
     owner.close()
 
 
-def test_a_close_that_is_refused_releases_no_ticket() -> None:
+def test_a_close_that_is_refused_releases_no_call() -> None:
     """A deletion is under way: nothing is flushed, so that no append may be acknowledged."""
     manager = filled(MemoryFiles())
     log = manager.create(NEW, TOPIC_ID, now_ms=NOW)
     deletion = manager.deletion(FIRST)
     log.append(data(), now_ms=NOW)
-    ticket = manager.tickets.take(log)
+    told: list[Exception | None] = []
+    manager.flushes.when_durable(log, told.append)
     with pytest.raises(FlushUnderWayError, match="finish it"):
         manager.close()
-    assert manager.tickets.poll() == []
+    assert told == []
     perform(deletion)
     manager.close()
-    assert [(each.ticket, each.error) for each in manager.tickets.poll()] == [(ticket, None)]
+    assert told == [None]
 
 
 # Closing

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.env import DataFile, DataFiles
-
-__all__ = ["LogFlush", "sync_file"]
+    from txnkafka.storage.log.partition_log import PartitionLog
 
 
 class LogFlush(NamedTuple):
@@ -57,3 +56,21 @@ def sync_file(files: DataFiles, path: str) -> None:
         file.sync()
     finally:
         file.close()
+
+
+def flush_now(log: PartitionLog) -> None:
+    """Flush all appends to ``log``; see ``PartitionLog.flush``."""
+    while True:
+        log.check_usable()
+        flush = log.begin_flush()
+        error: OSError | None = OSError("the flush was interrupted")  # by a signal
+        try:
+            flush.run(log.files)
+            error = None
+        except OSError as failed:
+            error = failed
+        finally:
+            log.finish_flush(flush, error)
+        log.check_usable()
+        if not log.needs_flush:  # else this flush has renamed a rolled segment
+            return

@@ -17,14 +17,16 @@ import logging
 from typing import TYPE_CHECKING
 
 from txnkafka._core.log_writer import AppendInfo, LogWriter, duplicate
-from txnkafka.errors import FlushUnderWayError
+from txnkafka.errors import FlushUnderWayError, KafkaStorageError
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH
 from txnkafka.storage.formats.checkpoint import format_leader_epoch_checkpoint
 from txnkafka.storage.formats.layout import LEADER_EPOCH_CHECKPOINT
 from txnkafka.storage.log.append_check import check, validate
+from txnkafka.storage.log.durable_calls import DurableCall, DurableCalls
 from txnkafka.storage.log.fence import Fence
 from txnkafka.storage.log.leader_epochs import LeaderEpochs
 from txnkafka.storage.log.local_log import LocalLog
+from txnkafka.storage.log.log_flush import LogFlush, flush_now
 from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
 from txnkafka.storage.log.log_offsets import LogOffsets
 from txnkafka.storage.log.log_resources import LogResources
@@ -46,13 +48,10 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.cut import Cut
     from txnkafka.storage.log.flush_state import FlushState
     from txnkafka.storage.log.loaded_log import LoadedLog
-    from txnkafka.storage.log.log_flush import LogFlush
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.log_segments import LogSegments
     from txnkafka.storage.log.log_validator import AppendOrigin
     from txnkafka.storage.log.segment_deletion import SegmentDeletion
-
-__all__ = ["PartitionLog"]
 
 LOG = logging.getLogger("txnkafka.storage")
 
@@ -110,6 +109,7 @@ class PartitionLog(LogWriter):
             log_end=loaded.log_end_offset,
         )
         self.verification = VerificationState()
+        self.waiting = DurableCalls()
 
     def __repr__(self) -> str:
         return f"PartitionLog('{self.topic_partition}', {self.log_start_offset} to {self.log_end_offset})"
@@ -140,8 +140,7 @@ class PartitionLog(LogWriter):
         return check(self, batch, origin, transaction_version, guard)
 
     def not_appended(self, checked: Checked) -> AppendInfo:
-        """Return the answer for a duplicate; raise ProduceError for any other batch that may not be
-        written."""
+        """Return the answer for a duplicate. Raises ProduceError for any other refused batch."""
         if not checked.is_duplicate:
             raise refusal(checked, self.topic_partition)
         epoch = self.epochs.epoch_of(checked.first_offset)
@@ -227,6 +226,15 @@ class PartitionLog(LogWriter):
         """True between ``begin_flush`` and ``finish_flush``."""
         return self.flushing.is_flushing
 
+    def when_durable(self, offset: int, call: DurableCall) -> None:
+        """Call once all data below ``offset`` is durable, or never will be; see ``DurableCalls``."""
+        if self.fenced is not None:
+            call(self.fenced)
+        elif self.recovery_point >= offset:
+            call(None)
+        else:
+            self.waiting.add(offset, call)
+
     def begin_flush(self) -> LogFlush:
         """Begin a flush of all appends up to the first segment without its final name: that segment is
         renamed when this flush is finished, and durable after the next one. ``finish_flush`` must follow
@@ -262,24 +270,13 @@ class PartitionLog(LogWriter):
                 self.flushing.on_durable(end_offset)
             except OSError as failed:
                 self.fence(failed)
+            self.waiting.release(self.recovery_point)
+        else:
+            self.waiting.fail(self.fenced)
 
     def flush(self) -> None:
-        """Flush all appends now. Raises KafkaStorageError, and FlushUnderWayError between ``begin_flush`` and
-        ``finish_flush``."""
-        while True:
-            self.check_usable()
-            flush = self.begin_flush()
-            error: OSError | None = OSError("the flush was interrupted")  # by a signal
-            try:
-                flush.run(self.files)
-                error = None
-            except OSError as failed:
-                error = failed
-            finally:
-                self.finish_flush(flush, error)
-            self.check_usable()
-            if not self.needs_flush:  # else this flush has renamed a rolled segment
-                return
+        """Flush all appends now. Raises KafkaStorageError, and FlushUnderWayError during another flush."""
+        flush_now(self)
 
     # Cutting
 
@@ -321,6 +318,8 @@ class PartitionLog(LogWriter):
         self.loaded_ms = now_ms
         reload_state(self, self.producers, self.high_watermark, self.config.producer_id_expiration_ms)
         self.flushing.sync_cut(end)
+        lost = KafkaStorageError(f"{self.topic_partition} was truncated at offset {end}")
+        self.waiting.fail(lost, above=end)
 
     # Offsets
 
@@ -366,6 +365,7 @@ class PartitionLog(LogWriter):
     def fence(self, error: OSError | KafkaError) -> None:
         """Stop all further appends and acknowledgements."""
         self.guarded_by.put_up(error)
+        self.waiting.fail(self.fenced or error)
 
     def check_usable(self) -> None:
         """Raise KafkaStorageError if the log is fenced, LogDirError if another process owns it."""
@@ -394,7 +394,7 @@ class PartitionLog(LogWriter):
             self.release()
 
     def release(self) -> None:
-        """Close the files for good, after any flush that syncs them: the log was deleted or abandoned."""
+        """Close the files for good, after any running flush: the log was deleted or abandoned."""
         self.guarded_by.is_closed = True
         if not self.is_flushing:  # else another file might get the descriptor that a thread is syncing
             self.local.close_files()

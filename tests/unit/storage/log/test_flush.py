@@ -1,4 +1,4 @@
-"""Flush tickets, and flushes of a log that changes at the same time."""
+"""Flushes of logs, and flushes of a log that changes at the same time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.storage.client import what_is_synced
 from tests.unit.storage.logs import NOW, append, opened, restarted
-from txnkafka.broker.flush import FlushTickets
+from txnkafka.broker.flush import FlushQueue
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.log.truncation import truncate_to
@@ -26,34 +26,19 @@ def test_readers_see_what_is_durable() -> None:
     assert (log.high_watermark, log.recovery_point, log.log_end_offset) == (1, 1, 2)
 
 
-def test_what_is_appended_during_a_flush_waits_for_the_next() -> None:
-    log, tickets = opened(), FlushTickets()
+def test_a_failed_flush_fails_all_waiting_calls() -> None:
+    log, flushes, told = opened(), FlushQueue(), list[Exception | None]()
     append(log)
-    first = tickets.take(log)
-    flush = tickets.begin()
+    flushes.when_durable(log, told.append)
+    flush = flushes.begin()
     assert flush is not None
     append(log)
-    second = tickets.take(log)
-    assert tickets.begin() is None
-    assert [each.ticket for each in tickets.finish(flush, flush.run())] == [first]
-    flush = tickets.begin()
-    assert flush is not None
-    assert [(each.ticket, each.error) for each in tickets.finish(flush, flush.run())] == [(second, None)]
-    assert not len(tickets)
-
-
-def test_every_ticket_of_a_log_that_fails_gets_the_error() -> None:
-    log, tickets = opened(), FlushTickets()
-    append(log)
-    tickets.take(log)
-    flush = tickets.begin()
-    assert flush is not None
-    tickets.take(log)
+    flushes.when_durable(log, told.append)
     error = OSError("broken")
-    assert [released.error for released in tickets.finish(flush, {log: error})] == [error]
-    flush = tickets.begin()
-    assert flush is not None
-    assert [released.error for released in tickets.finish(flush, flush.run())] == [error]
+    flushes.finish(flush, {log: error})
+    flushes.run()
+    flushes.when_durable(log, told.append)
+    assert told == [error] * 3
     assert log.high_watermark == 0
 
 
@@ -150,20 +135,21 @@ def test_a_segment_has_no_name_before_the_indexes_of_the_one_before_it_are_durab
 
 def test_a_new_segment_gets_its_name_although_nothing_else_is_appended() -> None:
     """Whoever flushes in groups flushes once more; so does a close."""
-    log, tickets = opened(segment_bytes=400), FlushTickets()
+    log, flushes, told = opened(segment_bytes=400), FlushQueue(), list[Exception | None]()
     append(log)
-    tickets.take(log)
-    flush = tickets.begin()
+    flushes.when_durable(log, told.append)
+    flush = flushes.begin()
     assert flush is not None
     failed = flush.run()
     append(log)
     log.roll(NOW)
-    assert len(tickets.finish(flush, failed)) == 1
-    assert tickets.is_dirty
-    assert tickets.is_awaited
-    tickets.run()
+    flushes.finish(flush, failed)
+    assert told == [None]
+    assert flushes.is_dirty
+    assert flushes.is_awaited
+    flushes.run()
     assert log.active.is_named
-    assert (log.recovery_point, log.needs_flush, tickets.is_dirty) == (2, False, False)
+    assert (log.recovery_point, log.needs_flush, flushes.is_dirty) == (2, False, False)
 
 
 def test_a_close_gives_a_new_segment_its_name() -> None:

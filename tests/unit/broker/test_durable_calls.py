@@ -1,9 +1,10 @@
-"""Every ticket is handed back exactly once, whatever flushed its log or kept it from being flushed."""
+"""Each call that waits for an append is made exactly once, by whatever flushes its log or prevents it."""
 
 from __future__ import annotations
 
 import errno
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,80 +31,71 @@ MARKER = "/data/.kafka_cleanshutdown"
 
 
 class Host:
-    """A data directory with two logs, and somebody who appends, takes tickets and hears of them."""
+    """A data directory with two logs. ``told`` has the result of each append, by its number, once it is known."""
 
     def __init__(self, files: DataFiles | None = None, path: str = "/data", **configs: Any) -> None:
         self.files = MemoryFiles() if files is None else files
         self.directory = LogManager(
             DataDirectory(self.files, path, lambda _: LogConfig(**configs), now_ms=NOW)
         )
-        self.tickets = self.directory.tickets
+        self.flushes = self.directory.flushes
         for partition in (FIRST, SECOND):
             if partition not in self.directory.logs:
                 self.directory.create(partition, TOPIC_ID, now_ms=NOW)
         self.told: dict[int, Exception | None] = {}
+        self._count = 0
 
     def append(self, partition: TopicPartition = FIRST) -> int:
         log = self.directory.logs[partition]
         Log(log).plain()
-        return self.tickets.take(log)
+        self._count += 1
+        self.flushes.when_durable(log, partial(self._tell, self._count))
+        return self._count
+
+    def _tell(self, number: int, error: Exception | None) -> None:
+        assert number not in self.told, "told twice"
+        self.told[number] = error
 
     def begin(self) -> Flush:
-        flush = self.tickets.begin()
+        flush = self.flushes.begin()
         assert flush is not None
         return flush
 
     def finish(self, flush: Flush) -> None:
-        self.hear(self.tickets.finish(flush, flush.run()))
-
-    def hear(self, released: list[Any] | None = None) -> dict[int, Exception | None]:
-        for each in self.tickets.poll() if released is None else released:
-            assert each.ticket not in self.told, "told twice"
-            self.told[each.ticket] = each.error
-        return self.told
+        self.flushes.finish(flush, flush.run())
 
 
 @pytest.mark.parametrize("configs", [{"flush_messages": 1}, {"flush_ms": 10}])
 def test_maintenance_that_flushes(configs: dict[str, int]) -> None:
     host = Host(**configs)
-    tickets = [host.append(), host.append(SECOND), host.append()]
-    assert host.hear() == {}
+    numbers = [host.append(), host.append(SECOND), host.append()]
+    assert host.told == {}
     host.directory.maintain(NOW + 10)
-    assert host.hear() == dict.fromkeys(tickets)
-    assert len(host.tickets) == 0
+    assert host.told == dict.fromkeys(numbers)
+    assert not host.flushes.has_waiting
     assert host.directory.logs[FIRST].recovery_point == 4
 
 
 def test_a_flush_of_the_directory() -> None:
     host = Host()
-    tickets = [host.append(), host.append(SECOND)]
+    numbers = [host.append(), host.append(SECOND)]
     host.directory.flush()
-    assert host.hear() == dict.fromkeys(tickets)
-
-
-def test_what_was_released_before_comes_with_the_next_group() -> None:
-    host = Host()
-    early = host.append()
-    host.directory.flush()
-    later = host.append()
-    flush = host.begin()
-    assert [each.ticket for each in host.tickets.finish(flush, flush.run())] == [early, later]
-    assert host.tickets.poll() == []
+    assert host.told == dict.fromkeys(numbers)
 
 
 def test_a_directory_is_not_flushed_while_a_group_is_under_way() -> None:
     host = Host(flush_messages=1)
-    tickets = [host.append()]
+    numbers = [host.append()]
     flush = host.begin()
-    tickets.append(host.append(SECOND))
+    numbers.append(host.append(SECOND))
     with pytest.raises(FlushUnderWayError, match="/data is under way"):
         host.directory.flush()
     host.directory.maintain(NOW)
-    assert host.hear() == {}
+    assert host.told == {}
     host.finish(flush)
-    assert host.told == {tickets[0]: None}
+    assert host.told == {numbers[0]: None}
     host.directory.maintain(NOW)
-    assert host.hear() == dict.fromkeys(tickets)
+    assert host.told == dict.fromkeys(numbers)
     assert host.directory.logs[SECOND].recovery_point == 2
 
 
@@ -120,7 +112,7 @@ def test_a_directory_is_not_closed_while_a_group_is_under_way() -> None:
     host.finish(flush)
     assert host.told == {first: None}
     host.directory.close()
-    assert host.hear() == dict.fromkeys((first, second, third))
+    assert host.told == dict.fromkeys((first, second, third))
     assert host.files.exists(MARKER)
     again = Host(host.files)
     assert [log.log_end_offset for log in again.directory.logs.values()] == [4, 2]
@@ -128,12 +120,12 @@ def test_a_directory_is_not_closed_while_a_group_is_under_way() -> None:
 
 @pytest.mark.parametrize("is_flushing", [False, True])
 def test_a_partition_that_is_deleted(is_flushing: bool) -> None:
-    """Its tickets fail, the others are flushed as ever."""
+    """Its calls fail; the other log is flushed."""
     host = Host()
     doomed, other = host.append(), host.append(SECOND)
     flush = host.begin() if is_flushing else None
     host.directory.delete(FIRST)
-    assert list(host.hear()) == [doomed]
+    assert list(host.told) == [doomed]
     assert isinstance(host.told[doomed], UnknownTopicOrPartitionError)
     host.finish(flush or host.begin())
     assert list(host.told) == [doomed, other]
@@ -141,7 +133,7 @@ def test_a_partition_that_is_deleted(is_flushing: bool) -> None:
     last = host.append(SECOND)
     host.finish(host.begin())
     assert host.told[last] is None
-    assert len(host.tickets) == 0
+    assert not host.flushes.has_waiting
 
 
 def test_a_partition_is_deleted_while_its_files_are_synced(tmp_path: Path) -> None:
@@ -156,16 +148,16 @@ def test_a_partition_is_deleted_while_its_files_are_synced(tmp_path: Path) -> No
     log.roll(NOW)
     host.directory.delete(FIRST)
     assert os.fstat(descriptor).st_nlink == 0
-    host.hear(host.tickets.finish(flush, {log: OSError(errno.EIO, "it was deleted")}))
+    host.flushes.finish(flush, {log: OSError(errno.EIO, "it was deleted")})
     assert log.fenced is None
     with pytest.raises(OSError, match="Bad file descriptor"):
         os.fstat(descriptor)
-    assert host.tickets.begin() is None
+    assert host.flushes.begin() is None
     host.directory.close()
 
 
 def test_a_log_that_is_truncated() -> None:
-    """What was appended behind the cut is not there: its ticket must not say that it is durable."""
+    """What was appended behind the cut is not there: its call must not report that it is durable."""
     host = Host()
     kept, cut = host.append(), host.append()
     flush = host.begin()
@@ -175,7 +167,7 @@ def test_a_log_that_is_truncated() -> None:
     host.finish(flush)
     assert host.told == {kept: None, cut: None}
     assert host.directory.truncate(FIRST, 2, now_ms=NOW)
-    assert list(host.hear()) == [kept, cut, also_cut]
+    assert list(host.told) == [kept, cut, also_cut]
     assert isinstance(host.told[also_cut], KafkaStorageError)
     assert host.directory.logs[FIRST].recovery_point == 2
 
@@ -184,7 +176,7 @@ def test_what_ends_at_a_truncation_is_kept_and_acknowledged() -> None:
     host = Host()
     kept, cut = host.append(), host.append()
     assert host.directory.truncate(FIRST, 2, now_ms=NOW)
-    assert list(host.hear()) == [cut]
+    assert list(host.told) == [cut]
     host.finish(host.begin())
     assert host.told[kept] is None
     assert host.directory.logs[FIRST].log_end_offset == 2
@@ -214,7 +206,7 @@ def test_a_log_that_is_fenced_by_an_append() -> None:
         host.append()
     with pytest.raises(KafkaStorageError, match="t-0 is offline since"):
         host.directory.flush()
-    assert list(host.hear()) == [waiting, other]
+    assert list(host.told) == [waiting, other]
     assert isinstance(host.told[waiting], OSError)
     assert host.told[other] is None
     assert host.directory.logs[FIRST].recovery_point == 0, "no sync makes good what has failed"
@@ -222,14 +214,14 @@ def test_a_log_that_is_fenced_by_an_append() -> None:
 
 @pytest.mark.parametrize("call", ["sync", "create"])
 def test_a_close_of_which_one_log_fails(call: str) -> None:
-    """The other is closed and recorded, and the tickets of each say what became of it."""
+    """The other is closed and recorded, and each call gets the result of its log."""
     plan, memory = FaultPlan(), MemoryFiles()
     host = Host(FaultyFiles(memory, plan))
     failed, sound = host.append(), host.append(SECOND)
     plan.__init__(1, errno.EIO, call)
     with pytest.raises(KafkaStorageError):
         host.directory.close()
-    assert list(host.hear()) == [failed, sound]
+    assert list(host.told) == [failed, sound]
     assert isinstance(host.told[failed], OSError)
     assert host.told[sound] is None
     assert not memory.exists(MARKER)
@@ -243,7 +235,7 @@ def test_a_close_of_which_one_log_raises_what_nobody_foresaw(monkeypatch: pytest
     monkeypatch.setattr(host.directory.logs[FIRST], "close", lambda: int("no number"))
     with pytest.raises(ValueError, match="no number"):
         host.directory.close()
-    assert host.hear().get(sound, "never told") is None
+    assert host.told.get(sound, "never told") is None
     assert isinstance(host.told[failed], OSError)
     assert not host.files.exists(MARKER)
     again = Host(host.files)
@@ -253,7 +245,7 @@ def test_a_close_of_which_one_log_raises_what_nobody_foresaw(monkeypatch: pytest
 def test_a_flush_that_a_signal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was synced by then nobody knows: the logs fail, and the directory can be closed."""
     host = Host()
-    ticket = host.append()
+    number = host.append()
     log = host.directory.logs[FIRST]
 
     def interrupted() -> None:
@@ -262,7 +254,7 @@ def test_a_flush_that_a_signal_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(log.active.file("log"), "sync", interrupted)
     with pytest.raises(KeyboardInterrupt):
         host.directory.flush()
-    assert isinstance(host.hear()[ticket], OSError)
+    assert isinstance(host.told[number], OSError)
     assert log.high_watermark == log.recovery_point == 0
     with pytest.raises(KafkaStorageError):
         host.directory.close()
