@@ -8,8 +8,9 @@ import pytest
 
 from tests.conftest import LONG
 from tests.unit.broker.node import Node, Producer
-from txnkafka.broker import groups
+from txnkafka.broker.coordinator_log import CoordinatorTopic
 from txnkafka.broker.groups import CommittedOffset, Groups, Identity, OffsetToCommit
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.crash_states import crash_states
@@ -130,10 +131,12 @@ def test_a_copy_is_exact() -> None:
     assert {f"{count} copied" for count in range(5)} <= found.keys()
 
 
-def answered_at_once(self: Groups, *arguments: object) -> int:
+def answered_at_once(self: CoordinatorTopic, *arguments: object, **named: object) -> int:
     """An offset is acknowledged when it is appended."""
-    partition, records, call, *producer = arguments
-    first = APPEND(self, partition, records, lambda _: None, *producer)  # type: ignore[arg-type]
+    partition, records, call = arguments
+    if self.name != CONSUMER_OFFSETS_TOPIC:
+        return APPEND(self, partition, records, call, **named)  # type: ignore[arg-type]
+    first = APPEND(self, partition, records, lambda _: None, **named)  # type: ignore[arg-type]
     self._broker.durability.soon(lambda: call(NONE))  # type: ignore[operator]
     return first
 
@@ -142,12 +145,15 @@ def unheard(*_: object) -> None:
     """The group coordinator does not hear of markers that are written after it was loaded."""
 
 
-APPEND = Groups.append
+APPEND = CoordinatorTopic.append
 
 
-@pytest.mark.parametrize(("name", "instead"), [("append", answered_at_once), ("on_marker", unheard)])
-def test_the_check_finds_it(monkeypatch: pytest.MonkeyPatch, name: str, instead: object) -> None:
-    monkeypatch.setattr(groups.Groups, name, instead)
+@pytest.mark.parametrize(
+    ("owner", "name", "instead"),
+    [(CoordinatorTopic, "append", answered_at_once), (Groups, "on_marker", unheard)],
+)
+def test_the_check_finds_it(monkeypatch: pytest.MonkeyPatch, owner: type, name: str, instead: object) -> None:
+    monkeypatch.setattr(owner, name, instead)
     with pytest.raises(AssertionError):
         explore(2_000)
 

@@ -124,13 +124,16 @@ class Host:
         records: Sequence[tuple[bytes, bytes | None]],
         call: Done,
         *,
+        producer: object = None,
         is_awaited: bool = True,
-    ) -> None:
+    ) -> int:
         if self.failing != ErrorCode.NONE:
             raise error_of(self.failing)
         log = self.state_logs[partition]
+        first = len(log.entries)
         log.entries += records
         self._when_durable(log, call, self._kind(records))
+        return first
 
     def max_batch_bytes(self, partition: int) -> int:
         return self.max_bytes

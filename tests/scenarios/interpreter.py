@@ -200,7 +200,7 @@ class Interpreter:
             previous_producer_id=producer_id, last_producer_epoch=-1,
         )  # fmt: skip
         record = TransactionRecord(name, metadata)
-        host.broker.transactions.append(0, [record.encoded(1)], lambda _: None)
+        host.broker.transactions.coordinator.runtime.log.append(0, [record.encoded(1)], lambda _: None)
         host.settle()
         host.stop()
         host.open()

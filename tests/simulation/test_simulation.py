@@ -17,7 +17,9 @@ import pytest
 
 from tests.simulation.seeds import findings
 from txnkafka.broker import fetch, topics, transactions
+from txnkafka.broker.coordinator_log import CoordinatorTopic
 from txnkafka.broker.durability import Durability
+from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
 from txnkafka.storage.log import log_read
 from txnkafka.testing.simulation.ledger import COMPLETE_EVENTS, EXPECTED, missing
@@ -90,12 +92,14 @@ def at_once(self: Durability, log: Any, call: Any, **_: Any) -> None:
 def undurable(append: Any) -> Callable[..., Any]:
     """The coordinator's records count as durable when they are appended."""
 
-    def append_only(self: Any, partition: int, records: Any, call: Any, **named: Any) -> None:
+    def append_only(self: Any, partition: int, records: Any, call: Any, **named: Any) -> Any:
+        if self.name != TRANSACTION_STATE_TOPIC:
+            return append(self, partition, records, call, **named)
         durability = self._broker.durability
         before = durability.when_durable
         durability.when_durable = lambda log, call, **_: durability.soon(lambda: call(0))
         try:
-            append(self, partition, records, call, **named)
+            return append(self, partition, records, call, **named)
         finally:
             durability.when_durable = before
 
@@ -127,7 +131,7 @@ POWER = replace(ORDINARY, faults=("power cut",))
 PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
     "nothing waits for the disk": (Durability, "when_durable", at_once, POWER, "lost-write|inconsistent|G1a"),
     "decisions that are not durable": (
-        transactions.Transactions, "append", undurable(transactions.Transactions.append), POWER,
+        CoordinatorTopic, "append", undurable(CoordinatorTopic.append), POWER,
         "lost-write|torn|G1a|no PrepareCommit",
     ),
     "unknown transactions stay open": (

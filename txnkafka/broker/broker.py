@@ -250,7 +250,7 @@ class Broker:
         """The next piece of work to run; None while one is under way, or when there is none."""
         work = self.jobs.begin()
         if work is None:
-            self.durability.run_soon()  # what was done without the disk, or could not begin, may have an answer
+            self.durability.run_soon()  # work that failed to begin has an answer
         return work
 
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
@@ -278,7 +278,8 @@ class Broker:
     @property
     def is_idle(self) -> bool:
         """Whether neither a flush nor work is under way or waits; compaction waits for its next turn."""
-        return not (len(self.jobs) or self.manager.flushes.is_flushing or self.manager.flushes.has_waiting)
+        flushes = self.manager.flushes
+        return not (len(self.jobs) or flushes.is_flushing or flushes.has_waiting)
 
     def close(self) -> None:
         """Stop cleanly. Raises FlushUnderWayError, and changes nothing, unless ``is_idle``; otherwise what

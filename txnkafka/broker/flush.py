@@ -1,9 +1,9 @@
 """Group flushes: many appends to many logs wait for one flush.
 
 Nothing here waits for the disk. ``begin`` returns the files to sync, the host syncs them (``Flush.run``,
-outside of any lock), ``finish`` releases the calls that waited (``PartitionLog.when_durable``). Bytes appended
-during a flush belong to the next one, and so do bytes in a segment created since the previous flush: that
-segment gets its final name in between.
+outside of any lock), ``finish`` releases the calls that waited (``PartitionLog.when_durable``). Bytes
+appended during a flush belong to the next one, and so do bytes in a segment created since the previous flush:
+that segment gets its final name in between.
 
 A log whose flush fails is fenced: no append after the last successful flush is ever acknowledged, because the
 state of the page cache after a failed fsync is unknown.
@@ -95,8 +95,8 @@ class FlushQueue:
         """Call when all appends to ``log`` so far are durable, or never will be; see ``DurableCalls``. With
         ``is_awaited=False`` the call waits for the next group flush, whenever that is.
 
-        ``goes_first``: the call leads to an append to a log that may be dirty already. The next group flush is
-        for such logs alone; the other logs are then synced once, by the flush after it, which is for all."""
+        ``goes_first``: the call leads to an append to a log that may be dirty already. The next group flush
+        is for such logs alone; the other logs are synced once, by the flush after it, which is for all."""
         log.when_durable(log.log_end_offset, call)
         if log.waiting:
             self._dirty[log] = None

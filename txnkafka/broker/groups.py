@@ -7,15 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka._core.encode import encode_batch
-from txnkafka.broker.coordinator_log import (
-    TooLarge,
-    append_record_batch,
-    load_each,
-    log_of,
-    max_batch_bytes,
-)
-from txnkafka.broker.durability import error_code
+from txnkafka.broker.coordinator_log import CoordinatorTopic
 from txnkafka.broker.group_settings import group_config
 from txnkafka.broker.txn_offset_commit import TxnOffsetCommit
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, log_events
@@ -39,10 +31,8 @@ from txnkafka.coordinator.group_requests import (
 )
 from txnkafka.env import unique_name
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import KafkaError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.log.log_records import parts_of_log
-from txnkafka.storage.log.verification import NO_GUARD
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -65,10 +55,11 @@ class Groups:
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
-        self._too_large = TooLarge()
+        self._topic = CoordinatorTopic(broker, CONSUMER_OFFSETS_TOPIC, has_answers=True)
         config = broker.config
         self.coordinator = GroupCoordinator(
             self,
+            self._topic,
             config=group_config(config),
             partition_count=config.offsets_topic_num_partitions,
             ticks=broker.ticks,
@@ -84,14 +75,11 @@ class Groups:
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__consumer_offsets`` that are not loaded."""
-        topic, partitions = self._broker.image.topics.get(CONSUMER_OFFSETS_TOPIC), self.coordinator.partitions
-        if topic is not None:
-            partitions.count = len(topic.partitions)
 
         def load(number: int, log: PartitionLog) -> None:
             self.coordinator.load(number, _events(log), now_ms)
 
-        load_each(self._broker, CONSUMER_OFFSETS_TOPIC, partitions.loaded, load)
+        self._topic.load(self.coordinator.partitions, load)
 
     def on_created(self) -> None:
         """``__consumer_offsets`` is there, or partitions of it whose directories could not be created."""
@@ -124,14 +112,8 @@ class Groups:
         return self._broker.image.features.get("group.version", 0) > 0
 
     def find(self, group_id: str) -> ErrorCode:
-        """Whether this node coordinates a group. The first call creates the topic, and those that come before
-        it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
-        if CONSUMER_OFFSETS_TOPIC not in self._broker.image.topics:
-            self._broker.topics.create_internal(CONSUMER_OFFSETS_TOPIC)
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        partitions = self.coordinator.partitions
-        is_here = partitions.number_of(group_id) in partitions.loaded
-        return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        """Return NONE if this node coordinates the group; see ``CoordinatorTopic.find``."""
+        return self._topic.find(self.coordinator.partitions, group_id)
 
     def join(self, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
         """A member joins a group."""
@@ -235,45 +217,6 @@ class Groups:
         """The end of the metadata log."""
         return self._broker.metadata.log.log_end_offset
 
-    def append(
-        self,
-        partition: int,
-        records: Sequence[tuple[bytes, bytes | None]],
-        call: Callable[[ErrorCode], None],
-        producer: ProducerIdAndEpoch | None = None,
-    ) -> int:
-        """Append one batch to a partition of ``__consumer_offsets``."""
-        broker = self._broker
-        log = log_of(broker, TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
-        input_records = [(key, value, broker.now_ms) for key, value in records]
-        if producer is None:
-            batch, guard = encode_batch(input_records), NO_GUARD
-        else:
-            batch = encode_batch(
-                input_records, producer_id=producer.producer_id, producer_epoch=producer.producer_epoch,
-                base_sequence=0, transactional=True,
-            )  # fmt: skip
-            guard = _guard(log, producer.producer_id)
-        is_answered = any(value is not None for _, value in records)  # a client hears of what it has sent
-        too_large = None if is_answered else self._too_large
-        info = append_record_batch(broker, log, batch, guard=guard, too_large=too_large)
-        broker.durability.when_durable(log, call)
-        return info.first_offset
-
-    def max_batch_bytes(self, partition: int) -> int:
-        """The largest batch that the log of a partition of ``__consumer_offsets`` takes now."""
-        return max_batch_bytes(self._broker, TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
-
-    def when_durable(self, partition: int, call: Callable[[ErrorCode], None]) -> None:
-        """Call when everything appended to the partition so far is durable, or never will be."""
-        try:
-            log = log_of(self._broker, TopicPartition(CONSUMER_OFFSETS_TOPIC, partition))
-        except KafkaError as error:
-            code = error_code(error)
-            self._broker.durability.soon(lambda: call(code))
-        else:
-            self._broker.durability.when_durable(log, call)
-
     def new_id(self) -> str:
         """A new unique text."""
         return unique_name()
@@ -282,8 +225,3 @@ class Groups:
 def _events(log: PartitionLog) -> Iterator[LogEvent]:
     for headers, records in parts_of_log(log):
         yield from log_events(headers, records)
-
-
-def _guard(log: PartitionLog, producer_id: int) -> int:
-    pending = log.verification.pending(producer_id)
-    return NO_GUARD if pending is None else pending.guard

@@ -1,7 +1,7 @@
 """Manages all logs of a data directory: group flushes, maintenance, compaction.
 
-A call that waits for an append (``flushes.when_durable``) is released by everything that ends its wait: a flush
-of the host or of this manager, the deletion or truncation of its log, the close.
+A call that waits for an append (``flushes.when_durable``) is released by everything that ends its wait: a
+flush of the host or of this manager, the deletion or truncation of its log, the close.
 
 Source: ``LogManager``.
 """

@@ -8,17 +8,11 @@ Source: ``TransactionCoordinator``, ``TransactionMarkerChannelManager``, ``Kafka
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING
 
-from txnkafka._core.encode import encode_batch, end_txn_marker
-from txnkafka.broker.coordinator_log import (
-    TooLarge,
-    append_record_batch,
-    load_each,
-    log_of,
-    max_batch_bytes,
-)
+from txnkafka._core.encode import end_txn_marker
+from txnkafka.broker.coordinator_log import CoordinatorTopic
 from txnkafka.broker.decided_transactions import decisions
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
@@ -60,22 +54,18 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Transactions", "WritableMarker"]
 
 
-@cache
-def _state_partition(number: int) -> TopicPartition:
-    return TopicPartition(TRANSACTION_STATE_TOPIC, number)
-
-
 class Transactions:
     """``coordinator`` has all transactional ids of the node. Requests of clients are methods here."""
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
         self._blocks = ProducerIdBlocks(broker)
-        self._too_large = TooLarge()
+        self._topic = CoordinatorTopic(broker, TRANSACTION_STATE_TOPIC, has_answers=False)
         config = broker.config
         limits = Limits(config.transaction_max_timeout_ms, config.transactional_id_expiration_ms)
         self.coordinator = TransactionCoordinator(
             self,
+            self._topic,
             self._blocks.producer_ids,
             config=TransactionConfig(
                 limits,
@@ -93,11 +83,7 @@ class Transactions:
         settle(broker, self, decided, raise_epochs(self.coordinator), now_ms)
 
     def _load(self, now_ms: int) -> None:
-        """Load the partitions of ``__transaction_state`` that are not loaded: the log of a loaded one may end
-        with records that are not durable yet."""
-        topic = self._broker.image.topics.get(TRANSACTION_STATE_TOPIC)
-        if topic is not None:
-            self.coordinator.partition_count = len(topic.partitions)
+        """Load the partitions of ``__transaction_state`` that are not loaded."""
 
         def load(number: int, log: PartitionLog) -> None:
             records, problems = loaded_records((record.key, record.value) for record in records_of_log(log))
@@ -105,7 +91,7 @@ class Transactions:
                 log.note(f"a record of {log.topic_partition}", "left out", problem)
             self.coordinator.load(number, self._broker.leader_epoch(log.topic_partition), records, now_ms)
 
-        load_each(self._broker, TRANSACTION_STATE_TOPIC, self.coordinator.partitions, load)
+        self._topic.load(self.coordinator.runtime, load)
 
     def on_created(self) -> None:
         """``__transaction_state`` is there, or partitions of it whose directories could not be created."""
@@ -121,13 +107,8 @@ class Transactions:
     # Requests
 
     def find(self, transactional_id: str) -> ErrorCode:
-        """Whether this node coordinates the id. The first call creates the topic, and those that come before
-        it is there are answered COORDINATOR_NOT_AVAILABLE, as in Kafka."""
-        if TRANSACTION_STATE_TOPIC not in self._broker.image.topics:
-            self._broker.topics.create_internal(TRANSACTION_STATE_TOPIC)
-            return ErrorCode.COORDINATOR_NOT_AVAILABLE
-        is_here = self.coordinator.partition_of(transactional_id) in self.coordinator.partitions
-        return ErrorCode.NONE if is_here else ErrorCode.COORDINATOR_NOT_AVAILABLE
+        """Return NONE if this node coordinates the id; see ``CoordinatorTopic.find``."""
+        return self._topic.find(self.coordinator.runtime, transactional_id)
 
     def init_producer_id(
         self,
@@ -261,25 +242,6 @@ class Transactions:
     def now_ms(self) -> int:
         """The time of the request or call that runs."""
         return self._broker.now_ms
-
-    def append(
-        self,
-        partition: int,
-        records: Sequence[tuple[bytes, bytes | None]],
-        call: Callable[[ErrorCode], None],
-        *,
-        is_awaited: bool = True,
-    ) -> None:
-        """Append one batch to a partition of ``__transaction_state``."""
-        broker, now_ms = self._broker, self._broker.now_ms
-        log = log_of(broker, _state_partition(partition))
-        batch = encode_batch([(key, value, now_ms) for key, value in records])
-        append_record_batch(broker, log, batch, too_large=self._too_large)
-        broker.durability.when_durable(log, call, is_awaited=is_awaited)
-
-    def max_batch_bytes(self, partition: int) -> int:
-        """The largest batch that the log of a partition of ``__transaction_state`` takes now."""
-        return max_batch_bytes(self._broker, _state_partition(partition))
 
     def flush_data(
         self, producer_id: int, partitions: frozenset[TopicPartition], call: Callable[[ErrorCode], None]

@@ -256,7 +256,7 @@ class ConsumerGroups:
         return is_appended
 
     def _overdue(self, group_id: str, member_id: str, epoch: int | None) -> bool:
-        here, group = self.log.partition(group_id), self.log.group(group_id)
+        here, group = self.log.state_of(group_id), self.log.find(group_id)
         if not isinstance(group, ConsumerGroup) or here is None:
             return True
         member = group.members.get(member_id)

@@ -97,7 +97,7 @@ class ConsumerRegexes:
 
     def _begin(self, group_id: str, regexes: Iterable[str]) -> None:
         """The heartbeat is answered; a new group is there only now."""
-        group = self.log.group(group_id)
+        group = self.log.find(group_id)
         if isinstance(group, ConsumerGroup):
             self._pending[group_id] = group, self._pieces(group, regexes)
             if not self.clock.timers.is_set(_TIMER):
@@ -116,7 +116,7 @@ class ConsumerRegexes:
         group, pieces = self._pending.pop(group_id)
         steps = 0
         try:
-            for taken in pieces if self.log.group(group_id) is group else ():
+            for taken in pieces if self.log.find(group_id) is group else ():
                 steps += taken
                 if steps >= MOST_STEPS_AT_ONCE:
                     self._pending[group_id] = group, pieces

@@ -24,12 +24,10 @@ from txnkafka.coordinator.described_groups import (
     describe_consumer,
     listed,
 )
-from txnkafka.coordinator.expiry import Expiry
 from txnkafka.coordinator.group_error import GroupError
 from txnkafka.coordinator.group_host import GroupHost
-from txnkafka.coordinator.group_log import GroupLog, append_error
+from txnkafka.coordinator.group_log import GroupLog
 from txnkafka.coordinator.group_partition import AnyGroup, GroupPartition, group_tombstones
-from txnkafka.coordinator.group_partitions import GroupPartitions
 from txnkafka.coordinator.group_requests import (
     ConsumerHeartbeat,
     DescribedGroup,
@@ -47,6 +45,7 @@ from txnkafka.coordinator.heartbeat_checks import check_heartbeat
 from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.coordinator.offset_manager import Errors, Fetched, OffsetManager
 from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS
+from txnkafka.coordinator.runtime import Expiry, TopicLog, append_error
 from txnkafka.coordinator.ticks import Ticks
 from txnkafka.coordinator.timers import NEVER, Timers
 from txnkafka.error_codes import ErrorCode
@@ -65,20 +64,21 @@ class GroupCoordinator:
     def __init__(
         self,
         host: GroupHost,
+        log: TopicLog,
         *,
         config: GroupConfig | None = None,
         partition_count: int = DEFAULT_PARTITIONS,
         ticks: Ticks | None = None,
     ) -> None:
-        self.partitions = GroupPartitions(partition_count)
+        self.partitions = GroupLog(log, partition_count)
         self._ticks = ticks or Ticks()
         self._timers = Timers()
-        self._log = GroupLog(host, self.partitions)
-        self._rebalance = ClassicRebalance(self._timers, config or GroupConfig(), self._log.append_group)
+        append_group = self.partitions.append_group
+        self._rebalance = ClassicRebalance(self._timers, config or GroupConfig(), append_group)
         self._classic = ClassicGroups(self._rebalance, host.new_id)
-        self._consumer = ConsumerGroups(self._rebalance, self._log, host)
+        self._consumer = ConsumerGroups(self._rebalance, self.partitions, host)
         self._classic_members = ClassicMembers(self._consumer)
-        self._offsets = OffsetManager(self.partitions, self._log, self._rebalance)
+        self._offsets = OffsetManager(self.partitions, self._rebalance)
         self._host = host
         self._expiry: Expiry | None = None  # until the time is known
         self._deadline = NEVER  # in ticks, as ``advance`` has returned it
@@ -98,10 +98,8 @@ class GroupCoordinator:
         """Take a partition over: replay its log."""
         self.at(now_ms)
         loaded = GroupPartition()
-        for event in events:
-            loaded.replay(event)
+        self.partitions.load(partition, loaded, events)
         loaded.add_simple_groups(now_ms)
-        self.partitions.loaded[partition] = loaded
         for group in loaded.groups.values():
             if isinstance(group, ConsumerGroup):
                 session_ms = self._consumer.config_of(group.group_id).session_timeout_ms
@@ -287,7 +285,7 @@ class GroupCoordinator:
         now: that is said when it is durable, as in Kafka."""
         group = self.partitions.find(group_id, may_be_empty=True)
         if group == E.GROUP_ID_NOT_FOUND:
-            self._log.when_durable(group_id, lambda error: reply(append_error(error) or group))
+            self.partitions.when_durable(group_id, lambda error: reply(append_error(error) or group))
         elif isinstance(group, ErrorCode):
             reply(group)
         elif not _is_empty(group):
@@ -326,7 +324,7 @@ class GroupCoordinator:
 
         for each in found:
             if each.error == E.NONE:
-                self._log.when_durable(each.group_id, durable)
+                self.partitions.when_durable(each.group_id, durable)
             else:
                 durable(E.NONE)
         if not found:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from txnkafka.coordinator.classic_group import CONSUMER, ClassicGroup, GroupState
 from txnkafka.coordinator.classic_rebalance import ClassicRebalance
 from txnkafka.coordinator.consumer_group import ConsumerGroup
-from txnkafka.coordinator.group_log import GroupLog, append_error
+from txnkafka.coordinator.group_log import GroupLog
 from txnkafka.coordinator.group_offsets import ends_of
 from txnkafka.coordinator.group_partition import AnyGroup, GroupPartition
-from txnkafka.coordinator.group_partitions import GroupPartitions
 from txnkafka.coordinator.group_requests import CommittedOffset, Identity, Offsets
 from txnkafka.coordinator.member_offsets import consumer_refusal, fetch_refusal
+from txnkafka.coordinator.runtime import append_error
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_TIMESTAMP, ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records.consumer_protocol import decode_subscription
@@ -35,8 +35,7 @@ Fetched = dict[TopicPartition, CommittedOffset]
 class OffsetManager:
     """One request a method; ``reply`` is called once, now or later. The time is that of ``rebalance``."""
 
-    def __init__(self, partitions: GroupPartitions, log: GroupLog, rebalance: ClassicRebalance) -> None:
-        self._partitions = partitions
+    def __init__(self, log: GroupLog, rebalance: ClassicRebalance) -> None:
         self._log = log
         self._rebalance = rebalance
 
@@ -82,7 +81,7 @@ class OffsetManager:
     def _refusal(
         self, identity: Identity, version: int, offsets: Offsets, *, is_transactional: bool
     ) -> ErrorCode | None:
-        here = self._partitions.of(identity.group_id, may_be_empty=not is_transactional)
+        here = self._log.of(identity.group_id, may_be_empty=not is_transactional)
         if isinstance(here, ErrorCode):
             return here
         group = here.groups.get(identity.group_id)
@@ -112,7 +111,7 @@ class OffsetManager:
     ) -> None:
         """The committed offsets of partitions, or of all that have one. An unknown group has none. ``member``
         is the id and the epoch of the member of a consumer group that asks."""
-        here = self._partitions.of(group_id, may_be_empty=True)
+        here = self._log.of(group_id, may_be_empty=True)
         if isinstance(here, ErrorCode):
             reply(here, {})
             return
@@ -128,9 +127,7 @@ class OffsetManager:
         fetched = {
             each: offsets.fetch(group_id, each, is_stable_wanted=require_stable) for each in partitions
         }
-        self._log.when_durable(
-            group_id, lambda error: reply(append_error(error), {} if error else fetched)
-        )
+        self._log.when_durable(group_id, lambda error: reply(append_error(error), {} if error else fetched))
 
     def delete(
         self,
@@ -140,7 +137,7 @@ class OffsetManager:
     ) -> None:
         """Delete committed offsets, but for those of topics that a member is subscribed to (KIP-496). What is
         not there any more is said when that is durable."""
-        group, here = self._partitions.find(group_id), self._partitions.of(group_id)
+        group, here = self._log.find(group_id), self._log.of(group_id)
         if group == E.GROUP_ID_NOT_FOUND:
             self._log.when_durable(group_id, lambda error: reply(append_error(error) or group, {}))
             return
@@ -171,13 +168,13 @@ class OffsetManager:
         """A topic is deleted: write tombstones for the offsets of its partitions, also for those that an open
         transaction is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
         ends = ends_of(topic, numbers)
-        for number, here in list(self._partitions.loaded.items()):
+        for number, here in list(self._log.loaded.items()):
             self._log.drop_offsets(number, here.offsets.keys_of(ends))
 
     def delete_removed(self, removed: Mapping[str, str], there: Container[str]) -> None:
         """Topics were removed before a crash, which may have left their offsets; see
         ``GroupOffsets.keys_of_removed``."""
-        for number, here in list(self._partitions.loaded.items()):
+        for number, here in list(self._log.loaded.items()):
             self._log.drop_offsets(number, here.offsets.keys_of_removed(removed, there))
 
     def delete_keys(self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None]) -> bool:
@@ -189,7 +186,7 @@ class OffsetManager:
         left."""
         expired = self._expired(here, group)
         is_last = len(expired) == len(here.offsets.keys(group.group_id))
-        self._log.drop_offsets(self._partitions.number_of(group.group_id), expired)
+        self._log.drop_offsets(self._log.number_of(group.group_id), expired)
         return is_last
 
     def _expired(self, here: GroupPartition, group: AnyGroup) -> list[bytes]:

@@ -12,6 +12,7 @@ from typing import Final
 
 from txnkafka.coordinator.txn_events import TransactionRecord
 from txnkafka.coordinator.txn_image import ONGOING
+from txnkafka.errors import MessageTooLargeError
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 
@@ -19,6 +20,9 @@ __all__ = ["TransactionPartition", "loaded_records"]
 
 KEY_VERSION: Final = b"\0\0"
 VALUE_VERSIONS: Final = (b"\0\0", b"\0\1")
+# of a batch around key and value (at most 61 + 17), and what the record of the decision has more: the epoch
+# before, the producer id that follows, and their tags
+_AROUND: Final = 78 + 50
 
 
 class TransactionPartition:
@@ -74,3 +78,18 @@ def loaded_records(
         else:
             found.append(TransactionRecord(decoded.key["transactional_id"], metadata))
     return found, problems
+
+
+def encoded_with_room(record: TransactionRecord, version: int, limit: int) -> tuple[bytes, bytes | None]:
+    """Key and value of a record. Raises MessageTooLargeError for a transaction whose end would not fit into a
+    batch of ``limit`` bytes: Kafka accepts it, and it can never end. Raises SchemaError as ``encoded``."""
+    key, value = record.encoded(version)
+    metadata = record.metadata
+    if value is not None and metadata is not None and metadata.state == ONGOING:
+        size, count = len(key) + len(value), len(metadata.topic_partitions)
+        if size > limit - _AROUND:
+            raise MessageTooLargeError(
+                f"the record of a transaction of {count} partitions has {size} bytes; max.message.bytes is "
+                f"{limit}"
+            )
+    return key, value

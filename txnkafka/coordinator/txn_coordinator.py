@@ -26,16 +26,15 @@ from contextlib import suppress
 from functools import partial
 from operator import attrgetter
 
-from txnkafka.coordinator.append_errors import append_error, encoded_with_room
 from txnkafka.coordinator.begun import Begun
 from txnkafka.coordinator.coordinator_host import CoordinatorHost
-from txnkafka.coordinator.expiry import Expiry, batches_of
 from txnkafka.coordinator.in_flight import Flight, InFlight, ParkedRequests, Request, may_build_on
 from txnkafka.coordinator.markers import Marker, Markers
-from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS, partition_for
+from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS
 from txnkafka.coordinator.producer_ids import ProducerIds
+from txnkafka.coordinator.runtime import Expiry, Runtime, TopicLog, append_error
 from txnkafka.coordinator.ticks import Ticks
-from txnkafka.coordinator.transaction_partition import TransactionPartition
+from txnkafka.coordinator.transaction_partition import TransactionPartition, encoded_with_room
 from txnkafka.coordinator.txn_config import COMPLETE_RETRY_MS, TransactionConfig
 from txnkafka.coordinator.txn_counts import TransactionCounts
 from txnkafka.coordinator.txn_events import (
@@ -74,6 +73,7 @@ class TransactionCoordinator:
     def __init__(
         self,
         host: CoordinatorHost,
+        log: TopicLog,
         producer_ids: ProducerIds,
         *,
         config: TransactionConfig | None = None,
@@ -83,13 +83,12 @@ class TransactionCoordinator:
     ) -> None:
         self.config = config or TransactionConfig()
         self.version = version  # the level of the feature transaction.version; may change at any time
-        self.partitions: dict[int, TransactionPartition] = {}
-        self.loading: set[int] = set()
+        self.runtime = Runtime[TransactionPartition](log, partition_count)
+        self.partitions = self.runtime.loaded
         self.markers, self.counts = Markers(), TransactionCounts()
         self.seen: Mapping[int, SeenEpochs] = NOTHING_SEEN  # of ``Setting``
         self._host = host
         self._producer_ids = producer_ids
-        self.partition_count = partition_count
         self.in_flight = InFlight()  # for others to read
         self._parked = ParkedRequests(self.config.max_parked)
         self._has_data: set[Request] = set()  # commits whose data is durable
@@ -100,14 +99,9 @@ class TransactionCoordinator:
 
     def partition_of(self, transactional_id: str) -> int:
         """The partition of ``__transaction_state`` that the id belongs to."""
-        return partition_for(transactional_id, self.partition_count)
+        return self.runtime.number_of(transactional_id)
 
     # Which partitions are here
-
-    def start_loading(self, partition: int) -> None:
-        """Its ids answer COORDINATOR_LOAD_IN_PROGRESS from now on."""
-        self.resign(partition)
-        self.loading.add(partition)
 
     def load(
         self, partition: int, coordinator_epoch: int, records: Iterable[TransactionRecord], now_ms: int
@@ -115,16 +109,13 @@ class TransactionCoordinator:
         """Take a partition over: replay its log and write the markers of all that is PREPARE_*."""
         self.resign(partition)
         state = TransactionPartition(coordinator_epoch)
-        for record in records:
-            state.replay(record)
-        self.partitions[partition] = state
+        self.runtime.load(partition, state, records)
         for metadata in [each for each in state.metadata.values() if each.state in PREPARED]:
             if written := self._begin_markers(markers_of(metadata), coordinator_epoch, now_ms):
                 self._complete(written, now_ms)
 
     def resign(self, partition: int) -> None:
         """Forget a partition; waiting requests get NOT_COORDINATOR."""
-        self.loading.discard(partition)
         state = self.partitions.pop(partition, None)
         known = [*self.in_flight.by_id, *self._parked.queues, *(state.metadata if state else ())]
         for transactional_id in dict.fromkeys(known):
@@ -136,13 +127,6 @@ class TransactionCoordinator:
         self._incomplete.pop(transactional_id, None)
         for request in self.in_flight.drop(transactional_id) + self._parked.drop(transactional_id):
             request.answer(Answer(ErrorCode.NOT_COORDINATOR))
-
-    def ownership_error(self, transactional_id: str) -> ErrorCode | None:
-        """Why this node cannot answer for the id now, if it cannot."""
-        partition = self.partition_of(transactional_id)
-        if partition in self.loading:
-            return ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-        return None if partition in self.partitions else ErrorCode.NOT_COORDINATOR
 
     # Requests
 
@@ -166,9 +150,9 @@ class TransactionCoordinator:
         """Decide about a request; False when it has to wait."""
         event = request.event
         transactional_id = event.transactional_id
-        state = self.partitions.get(partition_for(transactional_id, self.partition_count))
-        if state is None and transactional_id and (error := self.ownership_error(transactional_id)):
-            request.answer(Answer(error))
+        state = self.runtime.state_of(transactional_id)
+        if state is None and transactional_id:
+            request.answer(Answer(ErrorCode.NOT_COORDINATOR))
             return True
         flights = self.in_flight.by_id.get(transactional_id)
         if flights:
@@ -190,7 +174,7 @@ class TransactionCoordinator:
         return True
 
     def _durable(self, transactional_id: str) -> TransactionMetadata | None:
-        state = self.partitions.get(self.partition_of(transactional_id))
+        state = self.runtime.state_of(transactional_id)
         return state.metadata.get(transactional_id) if state else None
 
     def _decide(
@@ -226,12 +210,12 @@ class TransactionCoordinator:
 
     def _fly(self, flights: list[Flight]) -> None:
         """Append records of one partition as one batch; nobody waits for COMPLETE_* and tombstones."""
-        partition = partition_for(flights[0].record.transactional_id, self.partition_count)
-        records, is_awaited, limit = [], False, self._host.max_batch_bytes(partition)
+        log, partition = self.runtime.log, self.partition_of(flights[0].record.transactional_id)
+        records, is_awaited, limit = [], False, log.max_batch_bytes(partition)
         for flight in flights:
             records.append(encoded_with_room(flight.record, self.version, limit))
             is_awaited = is_awaited or flight.request.reply is not None or bool(flight.result.effects)
-        self._host.append(partition, records, partial(self._flown, flights), is_awaited=is_awaited)
+        log.append(partition, records, partial(self._flown, flights), is_awaited=is_awaited)
         self.in_flight.add(flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
@@ -279,7 +263,7 @@ class TransactionCoordinator:
     def _take_effect(self, flight: Flight, now_ms: int) -> None:
         """The record is durable: it is the state, markers are written, the request is answered."""
         record, response, written = flight.record, flight.result.response, None
-        state = self.partitions[partition_for(record.transactional_id, self.partition_count)]
+        state = self.partitions[self.partition_of(record.transactional_id)]
         state.replay(record)
         self.counts.add(record.metadata, flight.request.event)
         for effect in flight.result.effects:
@@ -374,7 +358,7 @@ class TransactionCoordinator:
             if (flight := self._tombstone(transactional_id, now_ms)) is not None:
                 tombstones.setdefault(self.partition_of(transactional_id), []).append(flight)
         for partition, flights in tombstones.items():
-            for batch in batches_of(flights, attrgetter("record.key"), self._host.max_batch_bytes(partition)):
+            for batch in self.runtime.batches(partition, flights, attrgetter("record.key")):
                 with suppress(KafkaError):  # nothing was written: these ids stay until the next round
                     self._fly(batch)
 

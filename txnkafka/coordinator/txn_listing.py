@@ -65,10 +65,8 @@ class Description:
 
 
 def list_transactions(coordinator: TransactionCoordinator, filters: Filters, now_ms: int) -> Listing:
-    """The rows that fulfil the filters; not before all partitions are loaded. A pattern that is none, or
-    whose matches take too long, is INVALID_REGULAR_EXPRESSION."""
-    if coordinator.loading:
-        return Listing(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
+    """The rows that fulfil the filters. A pattern that is none, or whose matches take too long, is
+    INVALID_REGULAR_EXPRESSION."""
     try:
         pattern = IdPattern(filters.pattern) if filters.pattern else None
         found = [
@@ -105,8 +103,8 @@ def describe(coordinator: TransactionCoordinator, transactional_id: str) -> Desc
     """The row of a transactional id."""
     if not transactional_id:
         return Description(ErrorCode.INVALID_REQUEST, transactional_id)
-    if error := coordinator.ownership_error(transactional_id):
-        return Description(error, transactional_id)
+    if coordinator.runtime.state_of(transactional_id) is None:
+        return Description(ErrorCode.NOT_COORDINATOR, transactional_id)
     metadata = coordinator.metadata_of(transactional_id)
     if metadata is None or not _is_shown(metadata):
         return Description(ErrorCode.TRANSACTIONAL_ID_NOT_FOUND, transactional_id)

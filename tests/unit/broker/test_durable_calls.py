@@ -31,7 +31,7 @@ MARKER = "/data/.kafka_cleanshutdown"
 
 
 class Host:
-    """A data directory with two logs. ``told`` has the result of each append, by its number, once it is known."""
+    """A data directory with two logs. ``told`` has the results of the appends that are decided, by number."""
 
     def __init__(self, files: DataFiles | None = None, path: str = "/data", **configs: Any) -> None:
         self.files = MemoryFiles() if files is None else files

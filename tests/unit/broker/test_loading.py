@@ -115,6 +115,6 @@ def test_the_number_of_partitions_is_that_of_the_topic_not_of_the_setting() -> N
     producer.send(b"a")
     node.close()
     again = Node(node.files, transaction_state_log_num_partitions=50)
-    assert again.broker.transactions.coordinator.partition_count == 2
+    assert again.broker.transactions.coordinator.runtime.count == 2
     assert again.broker.transactions.describe("y").state == "Ongoing"
     assert init(again, "y").producer_epoch == 2

@@ -102,7 +102,7 @@ def with_lost_records(
     )  # fmt: skip
     value = encode_transaction_value(metadata, 1)
     record = encode_transaction_key("x"), value
-    node.broker.transactions.append(partition_for("x", 2), [record], lambda _: None)
+    node.broker.transactions.coordinator.runtime.log.append(partition_for("x", 2), [record], lambda _: None)
     node.close()
     lost = state_files(node.files)  # type: ignore[arg-type]
     node = Node(node.files)

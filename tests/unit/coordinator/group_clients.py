@@ -52,17 +52,19 @@ class Node:
     def start(self, *, count: int | None = None) -> None:
         """Load the log, or the first events of it."""
         self._waiting.clear()
-        self.coordinator = GroupCoordinator(self, config=self.config, partition_count=1)
+        self.coordinator = GroupCoordinator(self, self, config=self.config, partition_count=1)
         self.coordinator.load(0, self.events[:count], self.now_ms)
 
-    # GroupHost
+    # GroupHost, TopicLog
 
     def append(
         self,
         partition: int,
         records: Sequence[tuple[bytes, bytes | None]],
         call: Callable[[ErrorCode], None],
+        *,
         producer: ProducerIdAndEpoch | None = None,
+        is_awaited: bool = True,
     ) -> int:
         self.accepts -= 1
         if self.fails or self.accepts < 0:

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.coordinator.transition_cases import LATE, MUCH_LATER, NOW, STARTED, state_of
 from tests.unit.coordinator.world import T0, T1, World
-from txnkafka.coordinator.expiry import SLICE, batches_of
+from txnkafka.coordinator.runtime import SLICE, batches_of
 from txnkafka.coordinator.transaction_partition import TransactionPartition, loaded_records
 from txnkafka.coordinator.txn_events import (
     AddPartitions,
@@ -383,16 +383,3 @@ def test_a_fence_at_the_largest_epoch_does_not_overflow() -> None:
         assert result.metadata is not None
         assert (result.metadata.state, result.metadata.producer_epoch) == (S.PREPARE_ABORT, 32767)
         assert [effect.producer_epoch for effect in result.effects] == [32767]
-
-
-def test_a_partition_that_leaves_while_it_is_loaded_is_not_loading_any_more() -> None:
-    world = World()
-    world.init()
-    partition = world.coordinator.partition_of("tx")
-    world.coordinator.start_loading(partition)
-    world.coordinator.resign(partition)
-    assert world.coordinator.loading == set()
-    assert world.error(InitProducerId("tx", 60_000)) == ErrorCode.NOT_COORDINATOR
-    assert list_transactions(world.coordinator, Filters(), world.now) == Listing(ErrorCode.NONE)
-    world.load(coordinator_epoch=1)
-    assert world.init().producer_epoch == 1

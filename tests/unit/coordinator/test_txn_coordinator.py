@@ -309,7 +309,7 @@ def test_no_more_requests_are_parked_than_the_limit() -> None:
     assert answers == [[], [], [Answer(ErrorCode.CONCURRENT_TRANSACTIONS)]]
 
 
-def test_what_is_not_here_and_what_is_loading() -> None:
+def test_an_id_of_another_node_is_refused() -> None:
     world = World()
     world.init()
     partition = world.coordinator.partition_of("tx")
@@ -319,11 +319,7 @@ def test_what_is_not_here_and_what_is_loading() -> None:
     events = (InitProducerId("tx", 1), add(Answer(ErrorCode.NONE, 0, 0), T0), EndTxn("tx", 0, 0, True, 2))
     assert {world.error(event) for event in events} == {ErrorCode.NOT_COORDINATOR}
     assert describe(world.coordinator, "tx").error == ErrorCode.NOT_COORDINATOR
-    world.coordinator.start_loading(partition)
-    assert {world.error(event) for event in events} == {ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
     assert world.error(EndTxn("", 0, 0, True, 2)) == ErrorCode.INVALID_REQUEST
-    assert list_transactions(world.coordinator, Filters(), 0).error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
-    assert describe(world.coordinator, "tx").error == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
 
 
 def test_a_record_of_an_earlier_coordinator_epoch_changes_nothing_here() -> None:

@@ -41,7 +41,7 @@ class World:
         self.ticks = Ticks()
         self._ahead_ms: int | None = None  # the clock, once it was set
         self.coordinator = TransactionCoordinator(
-            self.host, self.ids, partition_count=STATE_PARTITIONS, version=version, config=config,
+            self.host, self.host, self.ids, partition_count=STATE_PARTITIONS, version=version, config=config,
             ticks=self.ticks,
         )  # fmt: skip
         self.host.coordinator = self.coordinator

@@ -126,7 +126,8 @@ def set_epochs(node: SimulatedNode, transactional_ids: Sequence[str], epoch: int
         )  # fmt: skip
         partition = broker.transactions.coordinator.partition_of(transactional_id)
         record = encode_transaction_key(transactional_id), encode_transaction_value(metadata, 1)
-        host.call(broker.transactions.append, partition, [record], lambda _: None)
+        log = broker.transactions.coordinator.runtime.log
+        host.call(log.append, partition, [record], lambda _: None)
     host.idle()
     node.stop()
     node.start()
