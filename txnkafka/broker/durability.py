@@ -70,7 +70,8 @@ class Durability:
         """Call when all appends to ``log`` so far are durable, with NONE, or with the error that prevents it.
         The options are those of ``FlushQueue.when_durable``."""
         end = log.log_end_offset
-        if self._is_durable_enough(log, end - log.recovery_point):
+        unflushed = end - log.recovery_point
+        if unflushed and self._is_durable_enough(log, unflushed):
             log.offsets.advance_high_watermark(end)
             self._progressed[log.topic_partition] = None
             self.soon(call, ErrorCode.NONE)
@@ -86,7 +87,7 @@ class Durability:
             and log.active.is_named
             and log is not self._registry
             and log.fenced is None
-            and 0 < unflushed < log.config.flush_messages
+            and unflushed < log.config.flush_messages
             and not log.waiting
         )
 

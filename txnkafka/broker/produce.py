@@ -1,11 +1,8 @@
 """Produce: batches of one request are checked, join their transaction, are appended and acknowledged.
 
-The batches of a transaction that its partition does not know yet wait for the coordinator: it adds the
-partition (Produce 12 and later), or says whether the client has added it (KIP-890). The batch is appended as
-soon as the coordinator's record is, so that both share a flush; it is acknowledged when both are durable. So
-are the batches behind it, and a retry of it, although they find the transaction open.
+A batch of a transaction that is unknown in its partition joins it first; see ``JoinTransaction``.
 
-Source: ``ReplicaManager.handleProduceAppend``, ``AddPartitionsToTxnManager``; kafka-protocol 2.4 and 2.8.
+Source: ``ReplicaManager.handleProduceAppend``; kafka-protocol 2.4 and 2.8.
 """
 
 from __future__ import annotations
@@ -14,11 +11,8 @@ import struct
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.durability import error_code
+from txnkafka.broker.joining import JoinTransaction
 from txnkafka.broker.requests import ProduceResult
-from txnkafka.broker.unknown_transactions import abort_if_unknown
-from txnkafka.coordinator.old_clients import error_for
-from txnkafka.coordinator.open_transactions import has_joined
-from txnkafka.coordinator.txn_events import AddPartitions, Answer, VerifyPartitions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, ProduceError
 from txnkafka.model import NO_PRODUCER_ID, TopicPartition
@@ -50,7 +44,7 @@ class _Produce:
     """One request under way: ``results`` of the partitions that are decided. It does not know its batches: a
     circle would keep the bytes of a request that is over until the garbage collector comes."""
 
-    __slots__ = ("broker", "is_nameless", "is_transactional", "now_ms", "reply", "request", "results")
+    __slots__ = ("broker", "is_nameless", "is_transactional", "reply", "request", "results")
 
     def __init__(
         self,
@@ -60,7 +54,6 @@ class _Produce:
     ) -> None:
         self.broker = broker
         self.request = request
-        self.now_ms = broker.now_ms
         self.reply = reply
         self.results: dict[TopicPartition, ProduceResult] = {}
         self.is_transactional = False  # one of its batches is
@@ -117,15 +110,27 @@ class _Produce:
             batch.refuse(error, message)
         return False
 
-    def joining(self, batches: list[_Batch]) -> _Joining | None:
-        """The batches about which the coordinator is asked; None when there are none."""
-        unknown = [batch for batch in batches if batch.is_transactional and batch.is_unknown()]
-        if not unknown:
+    def joining(self, batches: list[_Batch]) -> JoinTransaction | None:
+        """Return the batches about which the coordinator is asked; None if it need not be asked."""
+        request = self.request
+        transactional = [batch for batch in batches if batch.is_transactional]
+        if not transactional:
             return None
-        joining = _Joining(self, unknown)
-        for batch in unknown:
-            batch.joining = joining
-        return joining
+        first = transactional[0]
+        joining = JoinTransaction(
+            self.broker, "Produce", request.version, request.transactional_id or "",
+            (first.producer_id, first.producer_epoch), is_implicit_add=request.is_implicit_add,
+        )  # fmt: skip
+        for batch in transactional:
+            try:
+                if not joining.must_ask(batch.log, batch.sequence):
+                    continue
+            except KafkaError as error:
+                batch.refuse(error_code(error), str(error))
+            else:
+                batch.joining = joining
+                joining.joiners.append(batch)
+        return joining if joining.joiners else None
 
 
 class _Batch:
@@ -157,32 +162,7 @@ class _Batch:
         self.is_old = is_old  # of another magic than 2
         self.is_transactional = self.is_appended = self.is_decided = False
         self.producer_id = self.producer_epoch = self.sequence = -1
-        self.joining: _Joining | None = None
-
-    def is_unknown(self) -> bool:
-        """Whether the coordinator is to be asked before the append; not where the transaction is open
-        already and will be ended by it, nor where the batch is refused here."""
-        is_implicit_add = self.state.request.is_implicit_add
-        try:
-            guard = self._start_verification()
-        except KafkaError as error:
-            self.refuse(error_code(error), str(error))
-            return False
-        if guard == NO_GUARD:  # open, perhaps beside a record in flight, or until its marker comes
-            return is_implicit_add and not self._has_joined()
-        return is_implicit_add or self.log.config.transaction_partition_verification_enable
-
-    def _start_verification(self) -> int:
-        log, state = self.log, self.state
-        return log.verification.maybe_start(
-            log.producers, self.producer_id, self.producer_epoch, self.sequence,
-            supports_epoch_bump=state.request.is_implicit_add, now_ms=state.now_ms,
-        )  # fmt: skip
-
-    def _has_joined(self) -> bool:
-        state = self.state
-        owner = state.broker.transactions.coordinator.settled(state.request.transactional_id or "")
-        return has_joined(owner, self.partition, self.producer_id, self.producer_epoch)
+        self.joining: JoinTransaction | None = None
 
     def append(self, guard: int) -> None:
         """Append, unless that was done or the batch is refused. The time is that of the append, not of the
@@ -204,25 +184,22 @@ class _Batch:
         )
         state.broker.durability.when_durable(log, self._on_disk)
 
-    def append_verified(self) -> None:
-        """Append after the coordinator has agreed. The topic may have been deleted while it had to wait."""
-        if self.is_appended or self.is_decided:
+    def append_joined(self) -> None:
+        """Append after the coordinator has agreed. The topic may have been deleted while the batch waited."""
+        if self.is_appended or self.is_decided or self.joining is None:
             return
-        broker, pending = self.state.broker, self.log.verification.pending(self.producer_id)
+        broker = self.state.broker
         registered = broker.registered(self.partition)
         if registered is None or broker.logs.get(self.partition) is not self.log:
             self.refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return
         self.registered = registered
-        guard = NO_GUARD if pending is None else pending.guard
-        if pending is None and self.state.request.is_implicit_add:
-            # the transaction that was open when the request came may have got its marker
-            try:
-                guard = self._start_verification()
-            except KafkaError as error:
-                self.refuse(error_code(error), str(error))
-                return
-        self.append(guard)
+        try:
+            guard = self.joining.guard(self.log, self.sequence)
+        except KafkaError as error:
+            self.refuse(error_code(error), str(error))
+        else:
+            self.append(guard)
 
     def decide(self, result: ProduceResult) -> None:
         """The answer; a later one does not count."""
@@ -233,6 +210,15 @@ class _Batch:
     def refuse(self, error: ErrorCode, message: str | None = None) -> None:
         """Nothing was appended."""
         self.decide(ProduceResult(error, message=message))
+
+    def refuse_join(self, error: ErrorCode) -> None:
+        """The coordinator refuses the partition."""
+        self.refuse(error, _MESSAGES.get(error))
+
+    def joined(self, error: ErrorCode) -> None:
+        """The coordinator has answered, and the result of the append is known."""
+        is_refused = error != ErrorCode.NONE and self.result.error == ErrorCode.NONE
+        self.decide(ProduceResult(error) if is_refused else self.result)
 
     def _refused_by_log(self, error: KafkaError) -> None:
         code, size = error_code(error), _batch_size(self.records)
@@ -251,79 +237,6 @@ class _Batch:
             self.decide(self.result)
         else:
             self.joining.on_disk(self)
-
-
-class _Joining:
-    """Batches whose partitions join a transaction, or are looked for in it."""
-
-    __slots__ = ("_answer", "_batches", "_on_disk", "_state")
-
-    def __init__(self, state: _Produce, batches: list[_Batch]) -> None:
-        self._state = state
-        self._batches = batches  # none after the answer
-        self._answer: ErrorCode | None = None
-        self._on_disk: list[_Batch] = []  # wait for nothing but the answer
-
-    def ask(self) -> None:
-        """Send the coordinator the partitions."""
-        request, first = self._state.request, self._batches[0]
-        partitions = frozenset([batch.partition for batch in self._batches])
-        identity = request.transactional_id or "", first.producer_id, first.producer_epoch
-        coordinator, now_ms = self._state.broker.transactions.coordinator, self._state.now_ms
-        if request.is_implicit_add:
-            event = AddPartitions(*identity, partitions, client_transaction_version=2)
-            coordinator.handle(event, self._answered, now_ms, on_append=self._append)
-        else:
-            coordinator.handle(VerifyPartitions(*identity, partitions), self._answered, now_ms)
-
-    def on_disk(self, batch: _Batch) -> None:
-        """A batch is durable, or never will be."""
-        if self._answer is None:
-            self._on_disk.append(batch)
-        else:
-            self._decide(batch, self._answer)
-
-    def _decide(self, batch: _Batch, answer: ErrorCode) -> None:
-        result = batch.result
-        is_refused = answer != ErrorCode.NONE and result.error == ErrorCode.NONE
-        batch.decide(ProduceResult(answer) if is_refused else result)
-
-    def _append(self) -> None:
-        for batch in self._batches:
-            batch.append_verified()
-
-    def _answered(self, answer: Answer) -> None:
-        if answer.error == ErrorCode.NONE:
-            self._append_those_found(answer)
-            self._answer = ErrorCode.NONE
-        else:
-            self._answer = self._refusal(answer.error)
-            for batch in self._batches:
-                if batch.is_appended:
-                    self._abort(batch)
-                else:
-                    batch.refuse(self._answer, _MESSAGES.get(self._answer))
-        on_disk, self._on_disk, self._batches = self._on_disk, [], []
-        for batch in on_disk:
-            self._decide(batch, self._answer)
-
-    def _abort(self, batch: _Batch) -> None:
-        """The record that was to be durable with the batch is not."""
-        abort_if_unknown(
-            self._state.broker, batch.partition, self._state.request.transactional_id or "",
-            batch.producer_id, batch.producer_epoch,
-        )  # fmt: skip
-
-    def _append_those_found(self, answer: Answer) -> None:
-        if answer.missing:
-            missing = self._refusal(ErrorCode.TRANSACTION_ABORTABLE)
-            for batch in self._batches:
-                if batch.partition in answer.missing:
-                    batch.refuse(missing, _MESSAGES.get(missing))
-        self._append()
-
-    def _refusal(self, error: ErrorCode) -> ErrorCode:
-        return error_for("Produce", self._state.request.version, error)
 
 
 def produce(
