@@ -1,7 +1,7 @@
 """``JoinTransaction``: partitions join the transaction of a producer with their first data (KIP-890).
 
 The coordinator adds the partition (Produce 12, TxnOffsetCommit 5 and later), or confirms that the client
-has added it. Data that waits for a new record of the coordinator is appended as soon as the record is, so that
+has added it. Data that waits for a new record of the coordinator is appended as soon as the record is, so
 both share a flush; it is acknowledged when both are durable. Later data of the producer, and a retry, also
 wait for the record, although they find the transaction open in the partition.
 
