@@ -244,7 +244,8 @@ class Broker:
         self.manager.flushes.finish(flush, failed)
         self.groups.coordinator.at(now_ms)
         self.durability.run_soon()
-        self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
+        if self.fetches.is_waiting:
+            self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
 
     def begin_work(self) -> Work | None:
         """The next piece of work to run; None while one is under way, or when there is none."""

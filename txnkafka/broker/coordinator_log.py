@@ -85,7 +85,9 @@ class CoordinatorTopic:
         """Append one batch to a partition of the topic. Raises KafkaStorageError also if a file of the log
         cannot be read."""
         broker, now_ms = self._broker, self._broker.now_ms
-        log = log_of(broker, self.partition(partition))
+        log = broker.logs.get(self.partition(partition))
+        if log is None:
+            raise KafkaStorageError(f"{self.partition(partition)} is not open on this node")
         stamped = [(key, value, now_ms) for key, value in records]
         if producer is None:
             batch, guard = encode_batch(stamped), NO_GUARD

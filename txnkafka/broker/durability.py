@@ -69,10 +69,10 @@ class Durability:
     ) -> None:
         """Call when all appends to ``log`` so far are durable, with NONE, or with the error that prevents it.
         The options are those of ``FlushQueue.when_durable``."""
-        end = log.log_end_offset
-        unflushed = end - log.recovery_point
-        if unflushed and self._is_durable_enough(log, unflushed):
-            log.offsets.advance_high_watermark(end)
+        if self.mode == "page_cache" and self._is_durable_enough(
+            log, log.log_end_offset - log.recovery_point
+        ):
+            log.offsets.advance_high_watermark(log.log_end_offset)
             self._progressed[log.topic_partition] = None
             self.soon(call, ErrorCode.NONE)
         else:
@@ -83,11 +83,10 @@ class Durability:
         """Return True if an append in the page cache is acknowledged at once (``UnifiedLog.append``). Never
         before an earlier append whose segment had no name: appends take effect in the order of the log."""
         return (
-            self.mode == "page_cache"
-            and log.active.is_named
+            log.active.is_named
             and log is not self._registry
             and log.fenced is None
-            and unflushed < log.config.flush_messages
+            and 0 < unflushed < log.config.flush_messages
             and not log.waiting
         )
 

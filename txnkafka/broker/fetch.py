@@ -107,6 +107,11 @@ class Fetches:
             else:
                 answer.release()
 
+    @property
+    def is_waiting(self) -> bool:
+        """True if a request waits."""
+        return bool(self._waiting)
+
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; returns the ticks at which the next one's is."""
         ticks = self._broker.ticks.at(now_ms)

@@ -97,8 +97,7 @@ class FlushQueue:
 
         ``goes_first``: the call leads to an append to a log that may be dirty already. The next group flush
         is for such logs alone; the other logs are synced once, by the flush after it, which is for all."""
-        log.when_durable(log.log_end_offset, call)
-        if log.waiting:
+        if log.when_durable(log.offsets.log_end, call):
             self._dirty[log] = None
             self._is_awaited |= is_awaited
             if goes_first:
@@ -124,7 +123,10 @@ class FlushQueue:
         it. A log whose files cannot be opened is fenced."""
         if self._running is not None or not self._dirty:
             return None
-        self._running = Flush([(log, log.begin_flush()) for log in self._take_due()])
+        logs = []
+        for log in self._take_due():
+            logs.append((log, log.begin_flush()))
+        self._running = Flush(logs)
         return self._running
 
     def _take_due(self) -> dict[PartitionLog, None]:
@@ -146,8 +148,8 @@ class FlushQueue:
         self._running = None
         for log, done in flush.logs:
             log.finish_flush(done, failed.get(log))
-            is_usable = log.fenced is None and not log.guarded_by.is_closed
-            if is_usable and log.has_unsynced_names:
+            is_usable = log.guarded_by.error is None and not log.guarded_by.is_closed
+            if is_usable and log.flushing.has_unsynced_names:
                 self.want(log)  # a new segment was renamed; calls may wait for its appends
 
     def run(self) -> None:

@@ -72,13 +72,14 @@ class CallerHost:
         return work is not None
 
     def _run_flush(self, flush: Flush) -> None:
-        # a signal that interrupts the flush leaves unknown which files were synced
-        failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
+        failed = None
         self._release()
         try:
             failed = flush.run()
         finally:
             self._acquire()
+            if failed is None:  # a signal leaves unknown which files were synced
+                failed = dict.fromkeys((log for log, _ in flush.logs), OSError("the flush was interrupted"))
             self.broker.finish_flush(flush, failed, now_ms=self._now_ms())
 
     def _run_work(self, work: Work) -> None:

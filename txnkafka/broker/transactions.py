@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from txnkafka.broker.broker import Broker
+    from txnkafka.coordinator.cluster_image import PartitionImage
     from txnkafka.coordinator.markers import Marker
     from txnkafka.coordinator.txn_listing import Description, Filters, Listing
     from txnkafka.storage.log.partition_log import PartitionLog
@@ -263,7 +264,8 @@ class Transactions:
         """Append an end marker of the coordinator. Its epoch counts, unless the partition has seen a greater
         one, which an administrator wrote."""
         partition, broker = marker.partition, self._broker
-        if broker.registered(partition) is None:
+        registered = broker.registered(partition)
+        if registered is None:
             broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, broker.now_ms))
             return
         log, coordinator_epoch = broker.logs.get(partition), marker.coordinator_epoch
@@ -274,26 +276,28 @@ class Transactions:
         def written(error: ErrorCode) -> None:
             self.coordinator.marker_written(marker, error, broker.now_ms)
 
-        self._append_marker(partition, marker, coordinator_epoch, written)
+        self._append_marker(registered, partition, marker, coordinator_epoch, written)
 
     def append_marker(
         self, partition: TopicPartition, marker: WritableMarker, call: Callable[[ErrorCode], None]
     ) -> None:
         """Append a marker to a partition; ``call`` gets NONE when it is durable, or why it is not written."""
-        self._append_marker(partition, marker, marker.coordinator_epoch, call)
+        registered = self._broker.registered(partition)
+        if registered is None:
+            self._broker.durability.soon(call, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        else:
+            self._append_marker(registered, partition, marker, marker.coordinator_epoch, call)
 
     def _append_marker(
         self,
+        registered: PartitionImage,
         partition: TopicPartition,
         marker: Marker | WritableMarker,
         coordinator_epoch: int,
         call: Callable[[ErrorCode], None],
     ) -> None:
         broker, now_ms = self._broker, self._broker.now_ms
-        registered, log = broker.registered(partition), broker.logs.get(partition)
-        if registered is None:
-            broker.durability.soon(call, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            return
+        log = broker.logs.get(partition)
         if log is None:
             broker.durability.soon(call, ErrorCode.KAFKA_STORAGE_ERROR)
             return

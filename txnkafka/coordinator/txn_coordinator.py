@@ -85,6 +85,7 @@ class TransactionCoordinator:
         self.version = version  # the level of the feature transaction.version; may change at any time
         self.runtime = Runtime[TransactionPartition](log, partition_count)
         self.partitions = self.runtime.loaded
+        self.partition_of = self.runtime.number_of
         self.markers, self.counts = Markers(), TransactionCounts()
         self.seen: Mapping[int, SeenEpochs] = NOTHING_SEEN  # of ``Setting``
         self._host = host
@@ -96,10 +97,6 @@ class TransactionCoordinator:
         self._ticks = ticks or Ticks()  # all deadlines are in ticks, all records in wall time
         self._begun, self._expiry = Begun(), Expiry(self.config.remove_expired_interval_ms)
         self._next_timeouts = self._next_round = 0  # of timeouts or expiry, which only ``advance`` changes
-
-    def partition_of(self, transactional_id: str) -> int:
-        """The partition of ``__transaction_state`` that the id belongs to."""
-        return self.runtime.number_of(transactional_id)
 
     # Which partitions are here
 
@@ -215,7 +212,7 @@ class TransactionCoordinator:
         for flight in flights:
             records.append(encoded_with_room(flight.record, self.version, limit))
             is_awaited = is_awaited or flight.request.reply is not None or bool(flight.result.effects)
-        log.append(partition, records, partial(self._flown, flights), is_awaited=is_awaited)
+        log.append(partition, records, partial(self._flown, partition, flights), is_awaited=is_awaited)
         self.in_flight.add(flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
@@ -228,12 +225,12 @@ class TransactionCoordinator:
 
     # What the host did
 
-    def _flown(self, flights: list[Flight], error: ErrorCode) -> None:
+    def _flown(self, partition: int, flights: list[Flight], error: ErrorCode) -> None:
         """The batch of these flights is durable (NONE), or never will be."""
         now_ms = self._host.now_ms
         for flight in self.in_flight.land(flights):
             if error == ErrorCode.NONE:
-                self._take_effect(flight, now_ms)
+                self._take_effect(flight, self.partitions[partition], now_ms)
             else:
                 self._not_landed(flight, error, now_ms)
             if flight.followers:
@@ -260,10 +257,9 @@ class TransactionCoordinator:
         self._resume(request.event.transactional_id, now_ms)
         self._has_data.discard(request)
 
-    def _take_effect(self, flight: Flight, now_ms: int) -> None:
+    def _take_effect(self, flight: Flight, state: TransactionPartition, now_ms: int) -> None:
         """The record is durable: it is the state, markers are written, the request is answered."""
         record, response, written = flight.record, flight.result.response, None
-        state = self.partitions[self.partition_of(record.transactional_id)]
         state.replay(record)
         self.counts.add(record.metadata, flight.request.event)
         for effect in flight.result.effects:

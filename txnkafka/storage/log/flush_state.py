@@ -19,7 +19,7 @@ from txnkafka.storage.log.log_flush import LogFlush
 from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
 
 if TYPE_CHECKING:
-    from txnkafka.env import DataFiles
+    from txnkafka.env import DataFile, DataFiles
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.log_segments import LogSegments
     from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
@@ -36,7 +36,7 @@ class FlushState:
 
     __slots__ = (
         "_contents", "_covered", "_directory", "_files", "_named_next", "_retired", "_rolled", "_segments",
-        "_snapshots", "_unwritten_from", "has_unsynced_names", "oldest_ms", "recovery_point",
+        "_snapshots", "_unwritten_from", "has_unsynced_names", "is_flushing", "oldest_ms", "recovery_point",
     )  # fmt: skip
 
     def __init__(
@@ -55,16 +55,12 @@ class FlushState:
         self.has_unsynced_names = False
         self._contents: dict[str, bytes] = {}  # small files for the next flush to write, by path
         self._unwritten_from = _NOTHING_LEFT  # batches from here on depend on an unwritten content
-        self._covered: list[LogSegment] | None = None  # by the running flush
+        self.is_flushing = False  # True between ``begin`` and ``finish`` of a flush
+        self._covered: list[LogSegment] = []  # by the running flush
         self._named_next: LogSegment | None = None  # once the running flush is durable
         self.oldest_ms: int | None = None
         self._rolled: list[LogSegment] = []  # closed and not flushed, their files still open
         self._retired: list[LogSegment] = []  # deleted; closed when the running flush is finished
-
-    @property
-    def is_flushing(self) -> bool:
-        """True between ``begin`` and ``finish`` of a flush."""
-        return self._covered is not None
 
     @property
     def recovery_point_to_write(self) -> int:
@@ -110,48 +106,62 @@ class FlushState:
         """Close a segment that was removed from the log: now, or after the flush that uses its files."""
         if segment in self._rolled:
             self._rolled.remove(segment)
-        if self._covered is not None:
+        if self.is_flushing:
             self._retired.append(segment)  # the flush uses its files
         else:
             segment.close()
 
     # Flushing
 
-    def begin(self, log_end: LogOffsetMetadata) -> tuple[LogFlush, LogOffsetMetadata]:
+    def begin(self, log_end_offset: int) -> tuple[LogFlush, LogOffsetMetadata]:
         """Begin a flush up to the first segment without its final name; return the flush and its end
         position. Raises OSError if a file cannot be opened: then nothing is flushed, and ``begin_nothing``
         must follow."""
-        covered = [segment for segment in (*self._rolled, self._segments.active) if segment.is_named]
-        files = [segment.file("log") for segment in covered if segment.has_unsynced_bytes]
-        files += [file for segment in covered for file in segment.unsynced_files]
+        active = self._segments.active
+        covered: list[LogSegment] = []
+        unnamed: list[LogSegment] = []
+        logs: list[DataFile] = []
+        derived: list[DataFile] = []
+        for segment in (*self._rolled, active):
+            if segment.files.suffix:
+                unnamed.append(segment)
+                continue
+            covered.append(segment)
+            derived += segment.unsynced_files
+            if segment.has_unsynced_bytes:
+                logs.append(segment.files.open("log"))
         for segment in covered:
             segment.has_unsynced_bytes, segment.unsynced_files = False, []
-        self._covered, self.oldest_ms = covered, None
-        self._rolled = [segment for segment in self._rolled if not segment.is_named]
+        self.is_flushing, self._covered, self.oldest_ms = True, covered, None
+        self._rolled = [segment for segment in unnamed if segment is not active]
         contents, self._contents = self._contents, {}
-        paths = self._snapshots.take_unsynced()
-        names = self.has_unsynced_names or contents
+        paths = self._snapshots.take_unsynced() if self._snapshots.unsynced else ()
+        directories = (self._directory,) if self.has_unsynced_names or contents else ()
         self.has_unsynced_names = False
-        unnamed = self._named_next = self._first_unnamed()
-        end = log_end if unnamed is None else LogOffsetMetadata(unnamed.base_offset, unnamed.base_offset, 0)
-        directories = [self._directory] if names else []
-        return LogFlush(end.offset, contents, files, paths, directories), end
+        if unnamed:
+            self._named_next = unnamed[0]
+            base = self._named_next.base_offset
+            end = LogOffsetMetadata(base, base, 0)
+        else:
+            self._named_next = None
+            end = LogOffsetMetadata(log_end_offset, active.base_offset, active.size)
+        return LogFlush(end.offset, contents, logs + derived, paths, directories), end
 
     def begin_nothing(self) -> LogFlush:
         """Begin a flush without syncs: after a failure, no sync makes the data durable."""
-        self._covered, self.oldest_ms = [], None
+        self.is_flushing, self._covered, self.oldest_ms = True, [], None
         return LogFlush(self.recovery_point, {}, (), (), ())
 
     def finish(self) -> None:
         """End the running flush. Closes the files of segments that get no more appends."""
-        covered, self._covered = self._covered or [], None
-        for segment in (*covered, *self._retired):
+        covered = self._covered + self._retired
+        self.is_flushing, self._covered, self._retired = False, [], []
+        for segment in covered:
             if segment is not self._segments.active and segment not in self._rolled:  # rolled meanwhile
                 segment.unload()
                 segment.close()
             elif not segment.has_unsynced_bytes:
                 segment.files.rest()
-        self._retired = []
 
     def on_durable(self, end_offset: int) -> None:
         """Record that all data below ``end_offset`` is durable, and rename the first segment that lacked its
@@ -162,10 +172,6 @@ class FlushState:
                 self._named_next.files.become("")
             finally:
                 self.has_unsynced_names = True
-
-    def _first_unnamed(self) -> LogSegment | None:
-        unnamed = (segment for segment in (*self._rolled, self._segments.active) if not segment.is_named)
-        return next(unnamed, None)
 
     # For a truncation, which waits for the disk
 

@@ -56,7 +56,8 @@ class OpenFiles:
     def rest(self, files: SegmentFiles) -> None:
         """Record that the bytes of an open log are synced."""
         self._at_rest[files] = None
-        self._make_room()
+        if self._open > self.limit:
+            self._make_room()
 
     def _make_room(self) -> None:
         """Close files at rest until at most ``limit`` are open. A file that was used since it came to rest

@@ -226,14 +226,14 @@ class PartitionLog(LogWriter):
         """True between ``begin_flush`` and ``finish_flush``."""
         return self.flushing.is_flushing
 
-    def when_durable(self, offset: int, call: DurableCall) -> None:
-        """Call once all data below ``offset`` is durable, or never will be; see ``DurableCalls``."""
-        if self.fenced is not None:
-            call(self.fenced)
-        elif self.recovery_point >= offset:
-            call(None)
-        else:
-            self.waiting.add(offset, call)
+    def when_durable(self, offset: int, call: DurableCall) -> bool:
+        """Call once all data below ``offset`` is durable; see ``DurableCalls``. False: the call was made."""
+        error = self.guarded_by.error
+        if error is None and self.flushing.recovery_point < offset:
+            self.waiting.append((offset, call))
+            return True
+        call(error)
+        return False
 
     def begin_flush(self) -> LogFlush:
         """Begin a flush of all appends up to the first segment without its final name: that segment is
@@ -241,13 +241,13 @@ class PartitionLog(LogWriter):
         before the next flush, which otherwise raises FlushUnderWayError. If a file cannot be opened, the log
         is fenced."""
         self.guarded_by.check_owner()
-        if self.is_flushing:
+        if self.flushing.is_flushing:
             raise FlushUnderWayError(
                 f"a flush of {self.topic_partition} is under way: finish it before the next one"
             )
-        if self.fenced is None:
+        if self.guarded_by.error is None:
             try:
-                flush, end = self.flushing.begin(self.log_end_metadata)
+                flush, end = self.flushing.begin(self.offsets.log_end)
             except OSError as error:
                 self.fence(error)
             else:
@@ -262,17 +262,17 @@ class PartitionLog(LogWriter):
             self.local.close_files()
         elif error is not None:
             self.fence(error)
-        elif self.fenced is None:
+        elif self.guarded_by.error is None:
             self.flushing.write_again(flush)
-            end_offset = min(flush.end_offset, self.log_end_offset)
+            end_offset = min(flush.end_offset, self.offsets.log_end)
             self.offsets.advance_high_watermark(end_offset)
             try:
                 self.flushing.on_durable(end_offset)
             except OSError as failed:
                 self.fence(failed)
-            self.waiting.release(self.recovery_point)
+            self.waiting.release(self.flushing.recovery_point)
         else:
-            self.waiting.fail(self.fenced)
+            self.waiting.fail(self.guarded_by.error)
 
     def flush(self) -> None:
         """Flush all appends now. Raises KafkaStorageError, and FlushUnderWayError during another flush."""

@@ -56,7 +56,11 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     api = APIS.get(api_key)
     if api is None:
         raise InvalidRequestError(f"there is no API with key {api_key}", message="RequestHeader", position=0)
-    has_tagged = api.is_flexible(version) and (api.has(version) or api_key != API_VERSIONS)
+    has_tagged = _request_tags.get((api_key, version))
+    if has_tagged is None:
+        has_tagged = api.is_flexible(version) and (api.has(version) or api_key != API_VERSIONS)
+        if api.has(version):  # a peer may send any other version
+            _request_tags[api_key, version] = has_tagged
     try:
         client_id, position = read_client_id(frame, _REQUEST.size, has_tagged, MAX_MESSAGE_VALUES)
     except SchemaError as error:
@@ -97,12 +101,14 @@ def write_request(header: RequestHeader, request: Any) -> list[Buffer]:
 
 def write_response(api: Api, version: int, correlation_id: int, response: Any) -> list[Buffer]:
     """The frame of a response in the version of its request."""
-    header = _CORRELATION_ID.pack(correlation_id) + b"\0" * api.response_header_version(version)
-    return _write(api, "Response", version, header, response)
+    tags = _response_tags.get((api.key, version))
+    if tags is None:
+        tags = _response_tags[api.key, version] = b"\0" * api.response_header_version(version)
+    return _write(api, "Response", version, _CORRELATION_ID.pack(correlation_id) + tags, response)
 
 
 def _read(api: Api, kind: str, version: int, frame: Buffer, position: int) -> Any:
-    table = _table(api, kind, version)
+    table = _tables.get((api.key, kind, version)) or _table(api, kind, version)
     view = frame if isinstance(frame, memoryview) else memoryview(frame)
     try:
         return read(table, view, position, [MAX_MESSAGE_VALUES, MAX_MESSAGE_VALUES])[0]
@@ -111,7 +117,7 @@ def _read(api: Api, kind: str, version: int, frame: Buffer, position: int) -> An
 
 
 def _write(api: Api, kind: str, version: int, header: bytes, message: Any) -> list[Buffer]:
-    table = _table(api, kind, version)
+    table = _tables.get((api.key, kind, version)) or _table(api, kind, version)
     try:
         return write_frame(table, header, message)
     except SchemaError as error:
@@ -119,18 +125,18 @@ def _write(api: Api, kind: str, version: int, header: bytes, message: Any) -> li
 
 
 def _table(api: Api, kind: str, version: int) -> Table:
-    table = _tables.get((api.key, kind, version))
-    if table is None:
-        if not api.has(version):
-            reason = f"versions {api.min_version} to {api.max_version} are known"
-            raise InvalidRequestError(reason, message=api.name + kind, version=version)
-        cls: type = api.request if kind == "Request" else api.response
-        table = table_of(cls, version, api.is_flexible(version))
-        _tables[api.key, kind, version] = table
+    if not api.has(version):
+        reason = f"versions {api.min_version} to {api.max_version} are known"
+        raise InvalidRequestError(reason, message=api.name + kind, version=version)
+    cls: type = api.request if kind == "Request" else api.response
+    table = _tables[api.key, kind, version] = table_of(cls, version, api.is_flexible(version))
     return table
 
 
+# by API key and version: they are needed for each request
 _tables: Final[dict[tuple[int, str, int], Table]] = {}
+_request_tags: Final[dict[tuple[int, int], bool]] = {}
+_response_tags: Final[dict[tuple[int, int], bytes]] = {}
 
 
 def _invalid(name: str, error: SchemaError, version: int | None = None) -> InvalidRequestError:
