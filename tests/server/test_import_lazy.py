@@ -14,7 +14,7 @@ import pytest
 import txnkafka
 import txnkafka.log
 
-HEAVY = ("asyncio", "fsspec", "numpy", "pandas", "pyarrow", "pyspark", "rich")
+HEAVY = ("asyncio", "fsspec", "numpy", "pandas", "pyarrow", "pyspark", "re2", "rich")
 PACKAGE = Path(txnkafka.__file__).parent
 ROOMS = sorted(f"txnkafka.{init.parent.name}" for init in PACKAGE.glob("*/__init__.py"))
 
@@ -75,3 +75,23 @@ def test_a_source_tree_without_compiled_modules_says_so(tmp_path: Path) -> None:
             "pip install -e ."
         )
     subprocess.run([sys.executable, "-c", "import txnkafka"], cwd=tmp_path, check=True)
+
+
+def test_a_broker_without_patterns_does_not_load_re2(tmp_path: Path) -> None:
+    program = f"""
+import sys
+from txnkafka.broker.broker import open_broker
+from txnkafka.broker.host import CallerHost
+from txnkafka.coordinator.re2_pattern import Re2Pattern
+from txnkafka.env.data_files import LocalDataFiles
+
+broker = open_broker(LocalDataFiles(), {str(tmp_path)!r}, now_ms=0)
+CallerHost(broker, lambda: 0).idle()
+broker.close()
+before = "re2" in sys.modules
+Re2Pattern("a")
+print(before, "re2" in sys.modules)
+"""
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    assert done.stdout.split() == ["False", "True"]

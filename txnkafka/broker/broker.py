@@ -10,6 +10,7 @@ Source: ``BrokerServer``, ``ReplicaManager``, ``ControllerServer`` of a combined
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from txnkafka.broker import listing, produce
@@ -30,6 +31,7 @@ from txnkafka.broker.turns import Turns
 from txnkafka.coordinator.ticks import Ticks
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.storage.data_directory import DataDirectory
+from txnkafka.storage.locked_directory import lock_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,7 +50,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.error_codes import ErrorCode
     from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition
-    from txnkafka.storage.formats.meta_properties import MetaProperties
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
@@ -66,30 +67,22 @@ def open_broker(
     durability: Mode = "fsync",
     node_id: int | None = None,
 ) -> Broker:
-    """Open the data directory at ``path``, or create it, and start a broker on it: recover its logs, load its
-    coordinators. Raises LogDirError, also for a directory of another node than ``node_id``, KafkaError and
-    OSError."""
-    config = config or BrokerConfig()
-    opened: list[tuple[MetadataLog, Configs]] = []
-
-    def on_locked(identity: MetaProperties) -> None:
-        node_id = 1 if identity.node_id is None else identity.node_id
+    """Open the data directory at ``path``, or create it, and start a broker on it: lock the directory, open
+    the metadata log, recover the other logs with their settings, load the coordinators. Raises LogDirError,
+    also for a directory of another node than ``node_id``, KafkaError and OSError."""
+    with ExitStack() as opened:
+        locked = opened.enter_context(lock_directory(files, path, node_id=node_id))
+        node_id = 1 if locked.identity.node_id is None else locked.identity.node_id
         metadata = MetadataLog(files, path, node_id, now_ms=now_ms)
-        opened.append((metadata, Configs(config, metadata.image, node_id)))
-
-    data: DataDirectory | None = None
-    try:
+        opened.callback(metadata.log.release)
+        configs = Configs(config or BrokerConfig(), metadata.image, node_id)
         data = DataDirectory(
-            files, path, lambda topic: opened[0][1].of_topic(topic),
-            now_ms=now_ms, node_id=node_id, on_locked=on_locked, holds_recovery_points=True,
-        )  # fmt: skip
-        return Broker(data, *opened[0], now_ms=now_ms, durability=durability)
-    except BaseException:
-        for metadata, _ in opened:
-            metadata.log.release()
-        if data is not None:
-            data.abandon()
-        raise
+            files, path, configs.of_topic, now_ms=now_ms, holds_recovery_points=True, locked=locked
+        )
+        opened.callback(data.abandon)
+        broker = Broker(data, metadata, configs, now_ms=now_ms, durability=durability)
+        opened.pop_all()  # what was opened is the broker's now
+        return broker
 
 
 class Broker:

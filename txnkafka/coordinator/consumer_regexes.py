@@ -23,15 +23,15 @@ from txnkafka.coordinator.consumer_records import Record
 from txnkafka.coordinator.group_error import GroupError
 from txnkafka.coordinator.group_host import GroupHost
 from txnkafka.coordinator.group_log import GroupLog
-from txnkafka.coordinator.id_pattern import IdPattern, PatternError
 from txnkafka.coordinator.member_update import MemberUpdate, hash_of
+from txnkafka.coordinator.re2_pattern import PatternError, Re2Pattern
 from txnkafka.coordinator.subscriptions import ResolvedRegex, Subscriptions
 from txnkafka.error_codes import ErrorCode
 
 __all__ = ["ConsumerRegexes", "RegexChange"]
 
 LEAST_INTERVAL_MS: Final = 10_000
-MOST_STEPS_AT_ONCE: Final = 10_000  # a few milliseconds
+MOST_STEPS_AT_ONCE: Final = 1_000_000  # at most about 5 ms
 _TIMER: Final = ("regexes",)
 
 
@@ -161,24 +161,24 @@ class ConsumerRegexes:
 _NOTHING: Final = ResolvedRegex((), 0, 0)
 
 
-def _compiled(regex: str) -> IdPattern:
+def _compiled(regex: str) -> Re2Pattern:
     try:
-        return IdPattern(regex)
+        return Re2Pattern(regex)
     except PatternError as error:
         text = f"SubscribedTopicRegex `{regex}` is not a valid regular expression: {error}."
         raise GroupError(ErrorCode.INVALID_REGULAR_EXPRESSION, text) from error
 
 
 def _matched(regex: str, names: Iterable[str]) -> Generator[int, None, tuple[str, ...]]:
-    """The names that a pattern matches; none where that takes too long. Yields the steps of each."""
-    found, before = [], 0
+    """Return the names that a pattern matches; none for a pattern that is invalid here, which another broker
+    may have accepted. Yields the steps of each name."""
+    found = []
     try:
-        pattern = IdPattern(regex)
-        for name in names:
-            if pattern.fullmatch(name):
-                found.append(name)
-            yield pattern.cost - before
-            before = pattern.cost
+        pattern = Re2Pattern(regex)
     except PatternError:
         return ()
+    for name in names:
+        if pattern.fullmatch(name):
+            found.append(name)
+        yield pattern.steps(name)
     return tuple(found)

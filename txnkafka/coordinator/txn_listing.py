@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txnkafka.coordinator.id_pattern import IdPattern, PatternError
+from txnkafka.coordinator.re2_pattern import PatternError, Re2Pattern
 from txnkafka.coordinator.txn_image import PREPARED
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Description", "Filters", "Listed", "Listing", "describe", "list_transactions"]
 
 BY_LABEL: Final = {state.label: state for state in TransactionState}
+MOST_STEPS: Final = 200_000_000  # at most a second
 
 
 class Filters(NamedTuple):
@@ -65,19 +66,24 @@ class Description:
 
 
 def list_transactions(coordinator: TransactionCoordinator, filters: Filters, now_ms: int) -> Listing:
-    """The rows that fulfil the filters. A pattern that is none, or whose matches take too long, is
-    INVALID_REGULAR_EXPRESSION."""
+    """Return the rows that fulfil all filters; INVALID_REGULAR_EXPRESSION for an invalid pattern or one whose
+    matches take too long."""
     try:
-        pattern = IdPattern(filters.pattern) if filters.pattern else None
-        found = [
-            Listed(each.transactional_id, each.producer_id, each.state.label)
-            for each in _alive(coordinator)
-            if _fulfils(each, filters, now_ms)
-            and (pattern is None or pattern.fullmatch(each.transactional_id))
-        ]
+        found = [each for each in _alive(coordinator) if _fulfils(each, filters, now_ms)]
+        if filters.pattern:
+            found = _matching(filters.pattern, found)
     except PatternError:
         return Listing(ErrorCode.INVALID_REGULAR_EXPRESSION)
-    return Listing(ErrorCode.NONE, tuple(sorted(found)), tuple(sorted(filters.states - BY_LABEL.keys())))
+    rows = (Listed(each.transactional_id, each.producer_id, each.state.label) for each in found)
+    return Listing(ErrorCode.NONE, tuple(sorted(rows)), tuple(sorted(filters.states - BY_LABEL.keys())))
+
+
+def _matching(text: str, found: list[TransactionMetadata]) -> list[TransactionMetadata]:
+    """Return those whose transactional ids the pattern matches. Raises PatternError."""
+    pattern = Re2Pattern(text)
+    if sum(pattern.steps(each.transactional_id) for each in found) > MOST_STEPS:
+        raise PatternError("matching takes too long")
+    return [each for each in found if pattern.fullmatch(each.transactional_id)]
 
 
 def _alive(coordinator: TransactionCoordinator) -> Iterator[TransactionMetadata]:

@@ -43,6 +43,7 @@ from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.formats.layout import CLEAN_SHUTDOWN_FILE, LOCK_FILE, PARTITION_METADATA
 from txnkafka.storage.identity import identify
+from txnkafka.storage.locked_directory import lock_directory
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.recovery.log_end import Repair
 
@@ -201,11 +202,12 @@ class _HandingOver:
     def _rebuild(self, unsound: Mapping[str, str], image: ClusterImage) -> None:
         """Check all batches, and rebuild the derived files that contradict them."""
         missing = missing_topic_ids(image, self._topic_ids())
-        directory = DataDirectory(
-            self._files, self._path, lambda topic: _log_config(image, topic), now_ms=self._now_ms,
-            repair=Repair(full=True, unsound=unsound, hands_over=True),
-            on_locked=lambda _: self._write_topic_ids(missing),
-        )  # fmt: skip
+        with lock_directory(self._files, self._path, makes_identity=False) as locked:
+            self._write_topic_ids(missing)
+            directory = DataDirectory(
+                self._files, self._path, lambda topic: _log_config(image, topic), now_ms=self._now_ms,
+                repair=Repair(full=True, unsound=unsound, hands_over=True), locked=locked,
+            )  # fmt: skip
         try:
             self._keep_producer_ids(directory)
         except BaseException:

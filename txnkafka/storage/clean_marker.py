@@ -6,7 +6,6 @@ Source: ``CleanShutdownFileHandler``.
 from __future__ import annotations
 
 import logging
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.env import write_durably
@@ -17,15 +16,14 @@ from txnkafka.storage.formats.limits import SMALL_FILE_LIMIT
 from txnkafka.storage.formats.partition_names import concerns_one_partition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from txnkafka.env import DataFiles
 
 __all__ = [
     "NO_EPOCH",
     "CleanMarker",
     "noted_repair",
-    "taken_clean_marker",
+    "restore_clean_marker",
+    "take_clean_marker",
     "write_clean_marker",
 ]
 
@@ -42,7 +40,8 @@ class CleanMarker(NamedTuple):
     content: bytes = b""
 
 
-def _take(files: DataFiles, directory: str) -> CleanMarker | None:
+def take_clean_marker(files: DataFiles, directory: str) -> CleanMarker | None:
+    """Remove the marker, durably; return its content, None without a marker. Raises OSError."""
     path = files.join(directory, CLEAN_SHUTDOWN_FILE)
     if not files.exists(path):
         return None
@@ -60,17 +59,9 @@ def _take(files: DataFiles, directory: str) -> CleanMarker | None:
     return marker
 
 
-@contextmanager
-def taken_clean_marker(files: DataFiles, directory: str) -> Iterator[CleanMarker | None]:
-    """Remove the marker, durably, and yield its content, None without a marker. If the block raises, write
-    the marker again: the block may change the registry, but no log. Raises OSError."""
-    marker = _take(files, directory)
-    try:
-        yield marker
-    except Exception:
-        if marker is not None:
-            write_durably(files, files.join(directory, CLEAN_SHUTDOWN_FILE), marker.content)
-        raise
+def restore_clean_marker(files: DataFiles, directory: str, marker: CleanMarker) -> None:
+    """Write a marker again that was taken, if no log was changed since. Raises OSError."""
+    write_durably(files, files.join(directory, CLEAN_SHUTDOWN_FILE), marker.content)
 
 
 def noted_repair(marker: CleanMarker | None, hands_over: bool | None) -> bool | None:

@@ -18,7 +18,7 @@ from txnkafka.env import LocalDataFiles, SystemClock, unique_name
 from txnkafka.errors import FlushUnderWayError, KafkaError, LogDirError, UnknownTopicOrPartitionError
 from txnkafka.model import TopicPartition, validate_partition
 from txnkafka.storage import partition_work
-from txnkafka.storage.clean_marker import NO_EPOCH, noted_repair, taken_clean_marker, write_clean_marker
+from txnkafka.storage.clean_marker import NO_EPOCH, noted_repair, write_clean_marker
 from txnkafka.storage.formats.checkpoint import format_partition_metadata
 from txnkafka.storage.formats.layout import (
     LOG_START_OFFSET_CHECKPOINT,
@@ -26,20 +26,19 @@ from txnkafka.storage.formats.layout import (
     DirectoryState,
     marked_directory,
 )
-from txnkafka.storage.formats.meta_properties import MetaProperties
 from txnkafka.storage.formats.partition_names import (
     NamedPartition,
     concerns_one_partition,
     named_partitions,
     unreadable,
 )
-from txnkafka.storage.identity import identify, identify_or_make, topic_id_at_opening, write_topic_id
+from txnkafka.storage.identity import topic_id_at_opening, write_topic_id
+from txnkafka.storage.locked_directory import lock_directory
 from txnkafka.storage.log import truncation
 from txnkafka.storage.log.log_resources import LogResources
 from txnkafka.storage.log.repair_step import RepairStep
 from txnkafka.storage.offset_checkpoints import OffsetCheckpoints
 from txnkafka.storage.open_logs import OpenLogs
-from txnkafka.storage.ownership import take_directory
 from txnkafka.storage.partition_work import Creation, Deletion, DirectorySync, NewPartition
 from txnkafka.storage.recovery.log_loader import Repair, Start, open_log
 from txnkafka.storage.work import perform
@@ -47,6 +46,7 @@ from txnkafka.storage.work import perform
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.storage.clean_marker import CleanMarker
+    from txnkafka.storage.locked_directory import LockedDirectory
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.offset_checkpoints import CheckpointWork
 
@@ -64,10 +64,10 @@ class DataDirectory:
     of the returned work, for which a host releases its lock.
 
     ``config`` returns the settings of a topic's logs. A ``repair`` of ``only`` some partitions leaves the
-    others unchanged, and creates no missing identity. ``on_locked`` is called with the identity before a log
-    is opened. With ``holds_recovery_points``, the recovery points of an owner that did not stop cleanly stay
-    on the disk until ``checkpoints.release``. Raises LogDirError if another owner has locked the directory,
-    or if it belongs to another cluster or node, or is not a data directory; OSError.
+    others unchanged; a repair creates no missing identity. ``locked`` is the directory if the caller has
+    locked it; the ids are not compared then. With ``holds_recovery_points``, the recovery points of an owner
+    that did not stop cleanly stay on the disk until ``checkpoints.release``. Raises the errors of
+    ``lock_directory``, and OSError.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class DataDirectory:
         node_id: int | None = None,
         repair: Repair | None = None,
         only: Collection[TopicPartition] | None = None,
-        on_locked: Callable[[MetaProperties], None] | None = None,
         holds_recovery_points: bool = False,
+        locked: LockedDirectory | None = None,
     ) -> None:
         if not callable(config):
             raise TypeError("config must be a function: lambda topic: LogConfig(); or use DataDirectory.open")
@@ -100,13 +100,11 @@ class DataDirectory:
         self._config, self._repair, self._only = config, repair, only
         self._holds_recovery_points = holds_recovery_points
         self._resources = LogResources()
-        self._owner = take_directory(files, path)
+        if locked is None:
+            locked = lock_directory(files, path, cluster_id, node_id, makes_identity=repair is None)
+        self._owner, self.identity = locked.owner, locked.identity
         try:
-            self.identity = self._identify(cluster_id, node_id)
-            with taken_clean_marker(files, path) as marker:  # must precede changes of the registry
-                if on_locked is not None:
-                    on_locked(self.identity)
-            self._open_all(marker, now_ms)
+            self._open_all(locked.begin_logs(), now_ms)
         except BaseException:
             self._give_back()
             raise
@@ -120,11 +118,6 @@ class DataDirectory:
 
     def __repr__(self) -> str:
         return f"DataDirectory({self.path!r}, {len(self.logs)} logs{', closed' * self.is_closed})"
-
-    def _identify(self, cluster_id: str | None, node_id: int | None) -> MetaProperties:
-        if self._repair is None:
-            return identify_or_make(self.files, self.path, cluster_id, node_id)
-        return identify(self.files, self.path, cluster_id, node_id) or MetaProperties(0, None, None, None)
 
     def _open_all(self, marker: CleanMarker | None, now_ms: int) -> None:
         found = list(named_partitions(self.files.list(self.path)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["MATCHING", "PATTERNS", "REFUSED", "TEXTS"]
+__all__ = ["MATCHING", "PATTERNS", "REFUSED", "TAKEN", "TEXTS"]
 
 PATTERNS: Final = [
     "", "a", "ab", "a|b", "a*", "a+b?", "(ab)+", "(?:a|b)*c", "(?P<name>a)b", "[abc]x", "[^abc]",
@@ -32,7 +32,9 @@ MATCHING: Final = [  # with a text that matches, and one that does not
 REFUSED: Final = [
     "(", ")", "[", "[a", "*", "a**", "a{2}{3}", "(?=a)", "(?!a)", "(?<=a)", "(?<!a)", r"(a)\1", r"\k<a>",
     "(?>a)", "a++", "[b-a]", "[[:none:]]", "\\", r"\x4", r"\x{}", r"\x{110000}", "a{1001}", "a{3,2}",
-    "(?P<a", "(?P<->a)", "x{2}*", "(a{2}", "(?i", "(?-)", "(?i-)a", "(?--i)", "(?x)a", "(?i)*", "a|*", r"\C",
-    r"\p{Nope}", r"\pa", r"\8", r"[\b]", "(?P<a>b)(?P<a>c)", "(?P<>a)", "[]", r"[a-\d]",
+    "(?P<a", "(?P<->a)", "x{2}*", "(a{2}", "(?i", "(?-)", "(?i-)a", "(?--i)", "(?x)a", "(?i)*", "a|*",
+    r"\p{Nope}", r"\pa", r"\8", r"[\b]", "(?P<>a)", "[]", r"[a-\d]",
 ]  # fmt: skip
 """Those that RE2 refuses."""
+TAKEN: Final = [(r"a\C", "ab"), ("(?P<a>b)(?P<a>c)", "bc"), ("a{+", "a{{"), ("{{2}a", "{{a")]
+"""Those that RE2 accepts and RE2/J refuses (DIVERGENCES.md), each with a text that matches."""

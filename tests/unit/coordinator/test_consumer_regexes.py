@@ -7,7 +7,7 @@ import pytest
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config
 from txnkafka.coordinator import consumer_regexes
 from txnkafka.coordinator.consumer_regexes import MOST_STEPS_AT_ONCE
-from txnkafka.coordinator.id_pattern import IdPattern
+from txnkafka.coordinator.re2_pattern import Re2Pattern
 from txnkafka.error_codes import ErrorCode as E
 
 
@@ -114,17 +114,17 @@ def test_a_new_pattern_is_looked_for_when_the_clock_was_put_back() -> None:
 
 
 class Steps:
-    """Counts what all patterns take."""
+    """Counts what the matches of all patterns take."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.taken = 0
-        counted = IdPattern._count
+        matched = Re2Pattern.fullmatch
 
-        def count(pattern: IdPattern, steps: int) -> None:
-            self.taken += steps
-            counted(pattern, steps)
+        def fullmatch(pattern: Re2Pattern, text: str) -> bool:
+            self.taken += pattern.steps(text)
+            return matched(pattern, text)
 
-        monkeypatch.setattr(IdPattern, "_count", count)
+        monkeypatch.setattr(Re2Pattern, "fullmatch", fullmatch)
 
     def of_turns(self, node: ConsumerNode) -> list[int]:
         """What each turn takes until nothing is due."""
@@ -138,7 +138,7 @@ class Steps:
                 return found
 
 
-ONE_NAME = 5_000  # more than one name takes here
+ONE_NAME = 500_000  # more than one name takes here
 
 
 @pytest.mark.parametrize("is_one_group", [True, False])
@@ -147,9 +147,10 @@ def test_many_patterns_are_matched_in_pieces(is_one_group: bool, monkeypatch: py
     node = ConsumerNode({f"{i:02}{'x' * 200}": 1 for i in range(10)})
     joined(node, "first", "first")
     steps = Steps(monkeypatch)
+    regexes = [f"{i:02}(a|x|b|.){{0,250}}" for i in range(20)]
     members = [
-        Consumer(node, f"m{i}", None, group="g" if is_one_group else f"g{i}", regex=f"{i:02}(a|x|b)*")
-        for i in range(20)
+        Consumer(node, f"m{i}", None, group="g" if is_one_group else f"g{i}", regex=regex)
+        for i, regex in enumerate(regexes)
     ]
     for member in members:
         member.join()

@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.coordinator.transition_cases import LATE, MUCH_LATER, NOW, STARTED, state_of
 from tests.unit.coordinator.world import T0, T1, World
+from txnkafka.coordinator import txn_listing
 from txnkafka.coordinator.runtime import SLICE, batches_of
 from txnkafka.coordinator.transaction_partition import TransactionPartition, loaded_records
 from txnkafka.coordinator.txn_events import (
@@ -352,6 +353,15 @@ def test_unknown_states_and_patterns() -> None:
         list_transactions(world.coordinator, Filters(pattern="("), 0).error
         == ErrorCode.INVALID_REGULAR_EXPRESSION
     )
+
+
+def test_a_pattern_that_takes_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = listing_world()
+    rows = list_transactions(world.coordinator, Filters(pattern="orders"), 0).transactions
+    assert [row.transactional_id for row in rows] == ["orders"]
+    monkeypatch.setattr(txn_listing, "MOST_STEPS", 50)
+    found = list_transactions(world.coordinator, Filters(pattern="orders"), 0)
+    assert found == Listing(ErrorCode.INVALID_REGULAR_EXPRESSION)
 
 
 def test_describe() -> None:

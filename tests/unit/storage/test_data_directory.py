@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from txnkafka.errors import (
 )
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.formats import parse_offset_checkpoint
-from txnkafka.storage.formats.meta_properties import MetaProperties
+from txnkafka.storage.locked_directory import lock_directory
 from txnkafka.storage.recovery.log_end import Repair
 from txnkafka.testing.memory_files import MemoryFiles
 
@@ -260,12 +261,29 @@ def test_a_repair_keeps_no_index_in_memory(damage: str, full: bool, clean: bool)
 def test_the_marker_of_a_clean_stop_is_gone_before_the_registry_is_changed(files: MemoryFiles) -> None:
     """A power cut in the start would leave the marker beside a registry whose end is torn."""
     content = files.read(CLEAN, 100)
-
-    def change(_: MetaProperties) -> None:
+    with contextlib.suppress(LogDirError), lock_directory(files, PATH) as locked:
+        assert locked.identity.node_id == 1
         assert not files.exists(CLEAN)
         raise LogDirError("the registry is that of a cluster")
-
-    with pytest.raises(LogDirError, match="of a cluster"):
-        DataDirectory(files, PATH, lambda topic: LogConfig(), now_ms=NOW, on_locked=change)
     assert files.read(CLEAN, 100) == content, "no log was opened"
     assert opened(files).was_clean
+
+
+def test_a_start_that_has_begun_with_logs_leaves_no_marker(files: MemoryFiles) -> None:
+    def config(topic: str) -> LogConfig:
+        raise KeyError(topic)
+
+    with pytest.raises(KeyError), lock_directory(files, PATH) as locked:
+        DataDirectory(files, PATH, config, now_ms=NOW, locked=locked)
+    assert not files.exists(CLEAN)
+    assert not opened(files).was_clean
+
+
+@pytest.mark.parametrize("error", [None, KeyboardInterrupt])
+def test_a_start_that_ends_before_the_logs_gives_the_lock_back(
+    files: MemoryFiles, error: type[BaseException] | None
+) -> None:
+    with contextlib.suppress(KeyboardInterrupt), lock_directory(files, PATH):
+        if error is not None:
+            raise error
+    assert opened(files).was_clean == (error is None)
