@@ -1,5 +1,5 @@
-"""The error code that a client gets when the record of its request could not be appended or made durable, and
-the record that is refused before.
+"""Error codes for clients whose record could not be appended or made durable; and the size check before the
+append.
 
 Source: TransactionStateManager.appendTransactionToLog.
 """
@@ -15,8 +15,8 @@ from txnkafka.errors import MessageTooLargeError
 
 __all__ = ["append_error", "encoded_with_room"]
 
-# of a batch around key and value (at most 61 + 17), and what the record of the decision has more: the epoch
-# before, the producer id that follows, and their tags
+# bytes of a batch around key and value (at most 61 + 17), plus the additional fields in the record of the
+# decision: previous epoch, next producer id, and their tags
 _AROUND: Final = 78 + 50
 
 APPEND_ERRORS: Final = {
@@ -32,13 +32,16 @@ APPEND_ERRORS: Final = {
 
 
 def append_error(error: ErrorCode) -> ErrorCode:
-    """The coordinator's error for one of the log; those without a row are passed on."""
+    """Return the coordinator's error for an error of the log; errors without a row are passed on."""
     return APPEND_ERRORS.get(error, error)
 
 
 def encoded_with_room(record: TransactionRecord, version: int, limit: int) -> tuple[bytes, bytes | None]:
-    """Key and value of a record. Raises MessageTooLargeError for a transaction whose end would not fit into a
-    batch of ``limit`` bytes: Kafka accepts it, and it can never end. Raises SchemaError as ``encoded``."""
+    """Return key and value of a record.
+
+    Raises MessageTooLargeError for a transaction whose end would not fit into a batch of ``limit`` bytes;
+    Kafka accepts it, and such a transaction can never end. Raises SchemaError as ``encoded`` does.
+    """
     key, value = record.encoded(version)
     metadata = record.metadata
     if value is not None and metadata is not None and metadata.state == ONGOING:

@@ -1,7 +1,8 @@
-"""``Expiry``: which ids to look at next, and how many tombstones fit into one batch.
+"""``Expiry``: schedules the check for expired ids, and packs their tombstones into batches.
 
-A hundred thousand idle ids, or groups, are looked at in slices, so that no request waits for all of them, and
-their tombstones are written in batches that the log accepts (KAFKA-13099).
+A hundred thousand idle ids or groups are checked in slices, so that no request waits for all of them. Their
+tombstones are written in batches that the log accepts (KAFKA-13099).
+
 Source: TransactionStateManager.removeExpiredTransactionalIds,
 GroupCoordinatorService.cleanupExpiredGroupMetadata.
 """
@@ -17,12 +18,13 @@ __all__ = ["Expiry", "batches_of"]
 
 T = TypeVar("T")
 SLICE: Final = 2_000
-RECORD_BYTES: Final = 26  # of a record beside its key, at the most: six varints and the attributes
+RECORD_BYTES: Final = 26  # upper limit for a record without its key: six varints and the attributes
 
 
 class Expiry:
-    """When the ids are looked at, ``size`` at a time, and which are left of the current round. The first one
-    begins at ``first_ms``."""
+    """Schedule of the check, with the ids that are left of the current round. ``size`` ids are checked at
+    a time; the first round begins at ``first_ms``.
+    """
 
     def __init__(self, interval_ms: int, size: int = SLICE, first_ms: int = 0) -> None:
         self._interval_ms, self._size = interval_ms, size
@@ -30,11 +32,11 @@ class Expiry:
         self._left: list[str] = []
 
     def deadline(self, now_ms: int) -> int:
-        """When the next slice is due."""
+        """Return the time when the next slice is due."""
         return now_ms if self._left else self._next_ms
 
     def due(self, transactional_ids: Iterable[str], now_ms: int) -> list[str]:
-        """The next slice, empty while nothing is due; a new round begins with the ids that there are."""
+        """Return the next slice, empty while none is due; a new round begins with the current ids."""
         if not self._left and now_ms >= self._next_ms:
             self._next_ms = now_ms + self._interval_ms
             self._left = list(transactional_ids)
@@ -43,8 +45,9 @@ class Expiry:
 
 
 def batches_of(tombstones: Iterable[T], key_of: Callable[[T], bytes], max_bytes: int) -> Iterator[list[T]]:
-    """Tombstones of one partition in batches of at most so many bytes. One that is larger is alone: the log
-    refuses it, and its id stays."""
+    """Yield tombstones of one partition in batches of at most ``max_bytes``. A larger one is alone: the
+    log refuses it, and its id stays.
+    """
     batch: list[T] = []
     size = HEADER_SIZE
     for tombstone in tombstones:

@@ -1,4 +1,4 @@
-"""``GroupPartitions``: the loaded partitions of ``__consumer_offsets``, and in which of them a group is."""
+"""``GroupPartitions``: the loaded partitions of ``__consumer_offsets``, and the lookup of a group in them."""
 
 from __future__ import annotations
 
@@ -10,25 +10,27 @@ __all__ = ["GroupPartitions"]
 
 
 class GroupPartitions:
-    """``loaded`` by number, out of ``count``."""
+    """The ``loaded`` partitions by number, out of ``count``."""
 
     def __init__(self, count: int) -> None:
         self.loaded: dict[int, GroupPartition] = {}
         self.count = count
 
     def number_of(self, group_id: str) -> int:
-        """The partition that a group belongs to."""
+        """Return the partition number of a group."""
         return partition_for(group_id, self.count)
 
     def of(self, group_id: str, *, may_be_empty: bool = False) -> GroupPartition | ErrorCode:
-        """The partition of a group, or why this node cannot answer for the group. The group with the empty
-        name has no members, but old clients may have committed offsets for it."""
+        """Return the partition of a group, or the error with which this node must answer.
+
+        A group with an empty name has no members, but old clients may have committed offsets for it.
+        """
         if not group_id and not may_be_empty:
             return ErrorCode.INVALID_GROUP_ID
         return self.loaded.get(self.number_of(group_id), ErrorCode.NOT_COORDINATOR)
 
     def find(self, group_id: str, *, may_be_empty: bool = False) -> AnyGroup | ErrorCode:
-        """A group; GROUP_ID_NOT_FOUND, or why this node cannot answer for it."""
+        """Return a group, GROUP_ID_NOT_FOUND, or the error with which this node must answer."""
         here = self.of(group_id, may_be_empty=may_be_empty)
         if isinstance(here, ErrorCode):
             return here

@@ -1,4 +1,4 @@
-"""ListTransactions and DescribeTransactions: what a coordinator shows of its transactional ids.
+"""ListTransactions and DescribeTransactions: the rows of a coordinator's transactional ids.
 
 Source: TransactionStateManager.listTransactionStates, TransactionCoordinator.handleDescribeTransactions.
 """
@@ -24,8 +24,9 @@ BY_LABEL: Final = {state.label: state for state in TransactionState}
 
 
 class Filters(NamedTuple):
-    """What ListTransactions asks for: empty sets, a negative duration (milliseconds) and an empty pattern do
-    not restrict. A transaction has to fulfil all of them."""
+    """The filters of ListTransactions; a row must pass all of them. Empty sets, a negative duration
+    (milliseconds) and an empty pattern pass every row.
+    """
 
     producer_ids: frozenset[int] = frozenset()
     states: frozenset[str] = frozenset()
@@ -42,7 +43,7 @@ class Listed(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The answer of ListTransactions; states of the request that do not exist are echoed."""
+    """The answer of ListTransactions; unknown states of the request are echoed."""
 
     error: ErrorCode
     transactions: tuple[Listed, ...] = ()
@@ -51,8 +52,9 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A row of DescribeTransactions; nothing beside the id has a meaning where there is an error.
-    ``partitions`` are those whose marker is not written yet."""
+    """A row of DescribeTransactions; with an error only the id is valid. ``partitions`` are those without
+    a written marker in PREPARE_*.
+    """
 
     error: ErrorCode
     transactional_id: str
@@ -65,8 +67,9 @@ class Description:
 
 
 def list_transactions(coordinator: TransactionCoordinator, filters: Filters, now_ms: int) -> Listing:
-    """The rows that fulfil the filters; not before all partitions are loaded. A pattern that is none, or
-    whose matches take too long, is INVALID_REGULAR_EXPRESSION."""
+    """Return the rows that pass the filters, after all partitions are loaded. An invalid pattern, or one
+    that takes too long, is INVALID_REGULAR_EXPRESSION.
+    """
     if coordinator.loading:
         return Listing(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
     try:
@@ -102,7 +105,7 @@ def _fulfils(metadata: TransactionMetadata, filters: Filters, now_ms: int) -> bo
 
 
 def describe(coordinator: TransactionCoordinator, transactional_id: str) -> Description:
-    """The row of a transactional id."""
+    """Return the row of a transactional id."""
     if not transactional_id:
         return Description(ErrorCode.INVALID_REQUEST, transactional_id)
     if error := coordinator.ownership_error(transactional_id):
