@@ -1,6 +1,6 @@
-"""``CollidingNames``: the topics by the names of their metrics, where ``.`` and ``_`` are one character.
+"""``CollidingNames``: topics by the name of their metrics, in which ``.`` and ``_`` are the same character.
 
-Two topics whose metrics have one name cannot be told apart by who reads these. Source:
+The metrics of two topics with the same metric name cannot be distinguished. Source:
 ``ReplicationControlManager.topicsWithCollisionChars``.
 """
 
@@ -17,15 +17,15 @@ __all__ = ["CollidingNames"]
 
 
 class CollidingNames:
-    """Finds topics that exist, or are in creation, with the metrics' name of a new one."""
+    """Finds the topic, existing or in creation, whose metric name equals that of a new topic."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
-        self._names_at = -1  # changes of topics before them
-        self._in_creation: dict[str, str] = {}  # which the image does not have yet
+        self._names_at = -1  # the image's ``topic_changes`` for ``_names``
+        self._in_creation: dict[str, str] = {}  # topics that the image does not have yet
 
     def find(self, name: str, image: ClusterImage) -> str | None:
-        """Return the topic with which a new one would collide."""
+        """Return the topic that a new topic would collide with, or None."""
         if "." not in name and "_" not in name:
             return None
         if self._names_at != image.topic_changes:  # once for all topics of a request
@@ -35,12 +35,13 @@ class CollidingNames:
         return self._names.get(key) or self._in_creation.get(key)
 
     def begin(self, names: Iterable[str]) -> None:
-        """The creation of the topics of a request has begun: those of later ones may collide with them. As
-        in Kafka, topics of one request do not collide with each other."""
+        """Note that the creation of a request's topics has begun, so that topics of later requests can
+        collide with them. As in Kafka, topics of one request do not collide with each other.
+        """
         self._in_creation.update((_of_metrics(name), name) for name in names)
 
     def end(self, name: str) -> None:
-        """The creation of a topic has ended, with success or without."""
+        """Note that the creation of a topic has ended, successfully or not."""
         key = _of_metrics(name)
         if self._in_creation.get(key) == name:
             del self._in_creation[key]

@@ -1,8 +1,8 @@
-"""What a broker does by the clock, and when the earliest of it is due.
+"""Timed work of a broker, and its earliest deadline.
 
-A host asks behind every request. Mostly nothing is due then, and nothing was asked for that is due earlier:
-that must cost next to nothing. So the parts are not asked before the time that they have named, unless one of
-them says ``look_again``.
+A host asks after every request. Usually no work is due then and no deadline has become earlier, and finding
+that out must be cheap. So the parts are asked only at the time that they have named, unless one calls
+``look_again``.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ class Deadlines:
         self._cleaner = LogCleaner(broker, now_ms)
         self._snapshots = MetadataSnapshots(broker, now_ms)
         self._due = _NOW  # in ticks
-        self._metadata_size = 0  # when the parts were asked
+        self._metadata_size = 0  # when the parts were last asked
 
     def look_again(self) -> None:
-        """Something may be due earlier than was said."""
+        """Ask all parts next time, because something may be due earlier than named."""
         self._due = _NOW
 
     def is_quiet(self, now_ms: int) -> bool:
-        """Do what is due of transactions, and say whether nothing is left to do for a host before the ticks
-        that ``advance`` has returned."""
+        """Do due work of transactions; return whether a host has nothing to do before the ticks that
+        ``advance`` has returned.
+        """
         broker = self._broker
         return not (
             self._is_due(now_ms)
@@ -50,16 +51,16 @@ class Deadlines:
         )
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns the ticks at which to be called again at the latest."""
+        """Do all due work; return the ticks at which to call again at the latest."""
         if self._is_due(now_ms):
             self._due = _NEVER
             self._due = min(self._all(now_ms), self._due)
-        else:  # their deadlines change with nearly every request
+        else:  # deadlines of transactions change with nearly every request
             self._due = min(self._broker.transactions.advance(now_ms), self._due)
         return self._due
 
     def flush(self, now_ms: int) -> int:
-        """Begin a flush that no client waits for when it is due; returns the ticks at which one is."""
+        """Begin a due flush that no client waits for; return the ticks at which the next one is due."""
         return self._broker.durability.advance(self._broker.ticks.at(now_ms))
 
     def _is_due(self, now_ms: int) -> bool:
@@ -89,6 +90,6 @@ class Deadlines:
             self._metadata_size = broker.metadata.size_since_snapshot
 
     def close(self) -> None:
-        """Give up what is under way in the background; no piece of it runs."""
+        """Abandon background work; no piece of it may be running."""
         self._cleaner.close()
         self._snapshots.close()

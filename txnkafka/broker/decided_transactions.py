@@ -1,8 +1,8 @@
 """Ends transactions that their coordinator completed without all markers, as Apache Kafka does at a clean
 stop (``coordinator/decided.py``): writes the marker that the coordinator's log decides.
 
-If the log may mean another transaction with another outcome, the transaction stays open, and the log of
-the broker reports it; see docs/transactions.md.
+If the coordinator's log may mean another transaction with another outcome, the transaction stays open, and a
+warning reports it; see docs/transactions.md.
 """
 
 from __future__ import annotations
@@ -59,8 +59,9 @@ def end_decided(
     decided: Mapping[OpenTransaction, Decision],
     done: Callable[[ErrorCode], None],
 ) -> int:
-    """Append the markers of clear decisions; ``done`` is called when each is durable, or is refused. Returns
-    the number of markers written."""
+    """Append the markers of clear decisions; ``done`` is called for each when it is durable or refused.
+    Returns the number of markers.
+    """
     count = 0
     for (partition, producer_id, _), (ended, is_clear) in decided.items():
         outcome = "committed" if ended.committed else "aborted"
@@ -84,7 +85,7 @@ def end_decided(
 
 
 def _owners(coordinator: TransactionCoordinator) -> dict[int, TransactionMetadata]:
-    """Return the state of the transactional id that has a producer id now, or had it before the last one."""
+    """Return transactional id states by their current producer id, and by their previous one."""
     states = [each for state in coordinator.partitions.values() for each in state.metadata.values()]
     owners = {each.previous_producer_id: each for each in states}
     owners |= {each.producer_id: each for each in states}
@@ -93,8 +94,9 @@ def _owners(coordinator: TransactionCoordinator) -> dict[int, TransactionMetadat
 
 
 def _is_awaited(owner: TransactionMetadata, partition: TopicPartition, entry: ProducerStateEntry) -> bool:
-    """Return True where the coordinator will end this transaction itself. An ongoing transaction with a newer
-    epoch is the next one."""
+    """Return whether the coordinator will end this transaction itself. An ongoing transaction with a newer
+    epoch is the next one.
+    """
     is_next = owner.state == ONGOING and entry.producer_epoch < owner.producer_epoch
     return not is_next and will_end(owner, partition, entry)
 
@@ -126,7 +128,7 @@ def _decision(
     try:
         began = beginning_of(segments, entry.producer_id, entry.current_txn_first_offset, since_ms)
     except (KafkaError, OSError) as error:
-        LOG.error("%s cannot be read: %s", transaction.partition, error)
+        LOG.error("%s: its open transaction cannot be read: %s", transaction.partition, error)
         return Decision(newest, is_clear=False)
     has_one_epoch = began.epochs == {entry.producer_epoch}
     return decide(newest, contradicting, Seen(began.first_timestamp, began.marker_timestamp, has_one_epoch))

@@ -1,7 +1,7 @@
-"""A deferred call may raise: then the request that caused it is answered with an error, and the rest goes on.
+"""Route an exception in a deferred call to the request that scheduled it; the broker keeps running.
 
-The host sets ``owner`` while it hands a request to the broker; whatever the broker calls later for that
-request belongs to it, and so does what that asks for.
+The host sets ``owner`` while it hands a request to the broker. Calls that the broker makes later for this
+request belong to the same owner, and so do calls that these schedule.
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 
 
 class Failures:
-    """``owner`` gets the exception of a call that belongs to it; None for what the broker does by
-    itself."""
+    """Router of exceptions. ``owner`` gets the exception of a call that belongs to it; None means work of
+    the broker itself.
+    """
 
     __slots__ = ("owner",)
 
@@ -31,17 +32,18 @@ class Failures:
         self.owner: Owner | None = None
 
     def owned(self, call: Callable[..., object]) -> Callable[..., None]:
-        """Return what makes a call later for the owner of this moment. Who keeps the owner beside the call
-        needs only ``run``."""
+        """Return a function that makes a call later for the current owner. Callers that store the owner
+        themselves need only ``run``.
+        """
         return partial(self.run, self.owner, call)
 
     def run(self, owner: Owner | None, call: Callable[..., object], *arguments: Any) -> None:
-        """Call for ``owner``. An exception is logged."""
+        """Call on behalf of ``owner``. An exception is logged, and passed to the owner."""
         before, self.owner = self.owner, owner
         try:
             call(*arguments)
         except Exception as error:
-            LOG.exception("a call of the broker failed; it goes on")
+            LOG.exception("a deferred call failed; the broker keeps running")
             if owner is not None:
                 owner(error)
         finally:

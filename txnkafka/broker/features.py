@@ -1,4 +1,4 @@
-"""The finalized levels of features, and their change.
+"""Finalized levels of features, and their changes.
 
 Source: ``FeatureControlManager`` (KIP-584, KIP-778).
 """
@@ -29,7 +29,7 @@ _MIN_ISR: Final = "min.insync.replicas"
 
 
 class UpgradeType(IntEnum):
-    """What a client allows (``FeatureUpdate.UpgradeType``)."""
+    """The changes that a client allows (``FeatureUpdate.UpgradeType``)."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -37,7 +37,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """A feature and the level that it shall have."""
+    """A feature and its new level."""
 
     name: str
     level: int
@@ -51,7 +51,7 @@ def update_features(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Change levels, all or none of them. Answers when they are durable and in effect."""
+    """Change levels, either all or none. Answers when they are durable and in effect."""
     turn = broker.turns.of(_THING)
 
     def done(error: ErrorCode, message: str | None = None) -> None:
@@ -78,7 +78,7 @@ def update_features(
 
 
 def _refusal(broker: Broker, update: FeatureUpdate) -> str | None:
-    """Why a feature cannot have the level; None when it can."""
+    """Return the refusal of a level, or None."""
     reason = _reason(broker, update)
     if reason is None:
         return None
@@ -93,7 +93,7 @@ def _reason(broker: Broker, update: FeatureUpdate) -> str | None:
     if level < 0:
         return "A feature version cannot be less than 0."
     if level == current and name in KNOWN_FEATURES:
-        return None  # also of a feature that Apache Kafka has set here, and this broker does not serve
+        return None  # also for a feature that Apache Kafka has set, and this broker does not serve
     if name not in SERVED_FEATURES:
         return f"{controller} does not support this feature."
     low, high = SERVED_FEATURES[name]
@@ -107,7 +107,7 @@ def _reason(broker: Broker, update: FeatureUpdate) -> str | None:
     if level > current and kind != UpgradeType.UPGRADE:
         return "Can't downgrade to a newer version."
     if name == METADATA_VERSION:
-        return "It cannot be changed: the records of the metadata log are those of this level."
+        return "It cannot be changed: the records of the metadata log have the format of this level."
     if name == KRAFT_VERSION and level < current:
         return "It cannot be lowered: the voter stays in the metadata log."
     if name == KRAFT_VERSION and broker.data.identity.directory_id is None:
@@ -116,7 +116,7 @@ def _reason(broker: Broker, update: FeatureUpdate) -> str | None:
 
 
 def finalized_features(broker: Broker) -> dict[str, int]:
-    """The levels of the features that this broker serves, as clients receive them. Level 0 is left out."""
+    """Return the levels of the served features for clients, without level 0."""
     served = SERVED_FEATURES.keys() - {KRAFT_VERSION}
     levels = {name: level for name, level in broker.image.features.items() if name in served}
     return levels | ({KRAFT_VERSION: level} if (level := broker.metadata.kraft_version) else {})
@@ -133,8 +133,11 @@ def _level(broker: Broker, name: str) -> int:
 
 
 def _records(broker: Broker, update: FeatureUpdate) -> list[LogRecord]:
-    """Nothing where the level stays. Where leaders may be elected out of those that have left the ISR, the
-    limit of it must be the same for all brokers."""
+    """Return the records of an update; none for an unchanged level.
+
+    While eligible leader replicas are enabled, all brokers must have the same ``min.insync.replicas``. So a
+    limit of this broker alone is removed, and the cluster gets one.
+    """
     if update.level == _level(broker, update.name) or update.name == KRAFT_VERSION:
         return []
     records = [metadata_records.feature_level(update.name, update.level)]

@@ -1,7 +1,7 @@
-"""Fetch: slices of logs, at once or when there are enough bytes.
+"""Fetch: slices of logs, at once or when enough bytes are available.
 
-A request that finds too little waits: until the partitions it wants have gained ``min_bytes``, which is known
-from positions without a look into the log, or until its time is over.
+A request that finds too little waits until its partitions have gained ``min_bytes``, which is known from
+positions without reading the log, or until its time is over.
 
 Source: ``ReplicaManager.fetchMessages``, ``DelayedFetch``; KIP-74.
 """
@@ -35,17 +35,17 @@ LOG = logging.getLogger("txnkafka.broker")
 
 _NEVER = (1 << 63) - 1
 _FEW = 64
-_SIZE_AT = 8  # of a batch: how many bytes follow
+_SIZE_AT = 8  # position of a batch's length
 
 
 class Answer(NamedTuple):
-    """What a request has found: the answer by partition, and whether it is answered without waiting."""
+    """The result of a read by partition; ``is_final`` means that the request need not wait."""
 
     partitions: list[tuple[TopicPartition, FetchedPartition]]
     is_final: bool
 
     def release(self) -> None:
-        """Give the slices back."""
+        """Release the slices."""
         for _, fetched in self.partitions:
             if fetched.records is not None:
                 fetched.records.release()
@@ -53,7 +53,7 @@ class Answer(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Waiting:
-    """A request that has found too little so far."""
+    """A waiting request, which has found too little so far."""
 
     request: FetchRequest
     reply: Callable[[Sequence[tuple[TopicPartition, FetchedPartition]]], None]
@@ -61,12 +61,12 @@ class Waiting:
 
 
 class Fetches:
-    """The requests that wait, by the partitions that they wait for."""
+    """The waiting requests, by the partitions that they wait for."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._waiting: dict[Waiting, None] = {}  # in the order of arrival
-        self._deadlines: list[tuple[int, int, Waiting]] = []  # a heap, also with some that were answered
+        self._deadlines: list[tuple[int, int, Waiting]] = []  # a heap, which also has some answered requests
         self._arrivals = 0
         self._by_partition: dict[TopicPartition, dict[Waiting, None]] = {}
 
@@ -92,7 +92,9 @@ class Fetches:
         return lambda: self._remove(waiting)
 
     def on_progress(self, partitions: Iterable[TopicPartition]) -> None:
-        """Readers may see more of these partitions, or nothing any more."""
+        """Answer waiting requests that these partitions complete, after readers can see more of them, or
+        nothing any more.
+        """
         if not self._waiting:
             return
         looked_at: dict[Waiting, None] = {}
@@ -113,7 +115,7 @@ class Fetches:
         return bool(self._waiting)
 
     def advance(self, now_ms: int) -> int:
-        """Answer the requests whose time is over; returns the ticks at which the next one's is."""
+        """Answer the requests whose time is over; return the ticks of the next deadline."""
         ticks = self._broker.ticks.at(now_ms)
         while self._deadlines:
             until_ticks, _, waiting = self._deadlines[0]
@@ -125,7 +127,7 @@ class Fetches:
         return _NEVER
 
     def _add_deadline(self, waiting: Waiting) -> None:
-        if len(self._deadlines) > 2 * len(self._waiting) + _FEW:  # most were answered before their time
+        if len(self._deadlines) > 2 * len(self._waiting) + _FEW:  # most were answered before their deadline
             self._deadlines = [entry for entry in self._deadlines if entry[2] in self._waiting]
             heapify(self._deadlines)
         self._arrivals += 1
@@ -134,7 +136,7 @@ class Fetches:
             self._broker.deadlines.look_again()
 
     def close(self) -> None:
-        """Answer everybody with what there is."""
+        """Answer all waiting requests with the available records."""
         for waiting in list(self._waiting):
             self._answer(waiting, self._read(waiting.request))
 
@@ -152,17 +154,20 @@ class Fetches:
                     del self._by_partition[partition.topic_partition]
 
     def _read(self, request: FetchRequest) -> Answer:
-        """Read; what raises is the answer, and nothing that others wait for."""
+        """Read the partitions; an exception becomes an error for this request, and does not reach other
+        requests.
+        """
         try:
             return self._found(request)
         except Exception:
-            LOG.exception("a fetch failed; the broker goes on")
+            LOG.exception("a Fetch failed with UNKNOWN_SERVER_ERROR; the broker keeps running")
             failed = FetchedPartition(ErrorCode.UNKNOWN_SERVER_ERROR)
             return Answer([(each.topic_partition, failed) for each in request.partitions], is_final=True)
 
     def _found(self, request: FetchRequest) -> Answer:
-        """Read the partitions in their order. The first batch of all is whole, whatever its size, so that a
-        consumer never gets stuck."""
+        """Read the partitions in their order. The first batch is returned whole, whatever its size, so
+        that a consumer never gets stuck.
+        """
         found: list[tuple[TopicPartition, FetchedPartition]] = []
         most, is_final = min(request.max_bytes, self._broker.config.fetch_max_bytes), not request.partitions
         most = most if request.room is None else min(most, request.room())
@@ -180,8 +185,9 @@ class Fetches:
     def _has_more(
         self, request: FetchRequest, found: list[tuple[TopicPartition, FetchedPartition]], needed: int
     ) -> bool:
-        """Whether waiting is of no use, since the logs have enough, and their segments or the limits of the
-        request let less of it into the answer (``DelayedFetch.tryComplete``)."""
+        """Return whether waiting is useless: the logs have enough bytes, but segment boundaries or limits
+        of the request keep them out of this response (``DelayedFetch.tryComplete``).
+        """
         size = 0
         for wanted, (partition, fetched) in zip(request.partitions, found, strict=True):
             if fetched.records is None:
@@ -224,7 +230,7 @@ class Fetches:
         )  # fmt: skip
 
     def _diverged(self, wanted: FetchPartition) -> FetchedPartition | None:
-        """The answer to a client that has read something else below its offset; None when it has not."""
+        """Return the answer to a client whose log differs below its offset; None if it does not."""
         partition, log = wanted.topic_partition, self._broker.logs[wanted.topic_partition]
         _, epoch, end_offset = end_offset_for_epoch(self._broker, partition, wanted.last_fetched_epoch, -1)
         if end_offset < 0:
@@ -236,7 +242,7 @@ class Fetches:
 
 
 def _is_part_of_a_batch(records: LogSlice) -> bool:
-    """Whether a slice ends inside of its first batch: that is of no use to a consumer."""
+    """Return whether a slice ends inside its first batch, and so is useless to a consumer."""
     header = bytearray(_SIZE_AT + 4)
     try:
         count = records.read_into(memoryview(header))
@@ -247,4 +253,4 @@ def _is_part_of_a_batch(records: LogSlice) -> bool:
 
 
 def _nothing() -> None:
-    """The request was answered already."""
+    """Do nothing: the request was answered."""

@@ -1,6 +1,6 @@
 """``CallerHost``: runs a broker in the threads of its callers.
 
-Source: the contract of a host is in ``Broker``. ``server.broker_host`` is the host for an event loop.
+``Broker`` documents the contract of a host. ``server.broker_host`` is the host for an event loop.
 """
 
 from __future__ import annotations
@@ -23,36 +23,37 @@ Result = TypeVar("Result")
 
 
 class CallerHost:
-    """``now_ms`` returns the time. Any thread may call; a thread that waits for the disk does not hold the
-    lock, so that the requests of other threads share the next flush.
+    """A host for callers in any thread. ``now_ms`` returns the time.
 
-    A callback of the broker must not call ``until`` or ``idle``.
+    A thread that waits for the disk does not hold the lock, so that requests of other threads share the next
+    flush. A callback of the broker must not call ``until`` or ``idle``.
     """
 
     def __init__(self, broker: Broker, now_ms: Callable[[], int]) -> None:
         self.broker = broker
         self._now_ms = now_ms
         self._changed = Condition()  # its lock guards the broker
-        self._under_way = 0  # flushes and pieces of work that threads run at this moment
+        self._under_way = 0  # flushes and pieces of work that threads run now
 
     def call(self, method: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
-        """Run one request, see ``Broker.call``. Raises what ``method`` raises."""
+        """Run one request, see ``Broker.call``. Raises the exception of ``method``."""
         with self._changed:
             return self.broker.call(method, *arguments, now_ms=self._now_ms(), **named)
 
     def until(self, condition: Callable[[], object]) -> None:
         """Run flushes and work until ``condition()`` is true; it is called under the lock. Raises
-        RuntimeError when nothing is left to run before."""
+        RuntimeError when nothing is left to run before that.
+        """
         with self._changed:
             while not condition():
                 if self._step():
                     continue
                 if not self._under_way:
-                    raise RuntimeError("the broker has nothing to do, and the condition is not true")
+                    raise RuntimeError("the broker has nothing to do, but the condition is false")
                 self._changed.wait()
 
     def idle(self) -> None:
-        """Run flushes and work, with those of the background, until none is left."""
+        """Run flushes, work and background work until none is left."""
         with self._changed:
             while True:
                 if not self._step():
@@ -61,7 +62,7 @@ class CallerHost:
                     self._changed.wait()
 
     def _step(self) -> bool:
-        """Run one flush or piece of work; False when none can begin."""
+        """Run one flush or piece of work; return False when none can begin."""
         flush = self.broker.begin_flush()
         if flush is not None:
             self._run_flush(flush)
@@ -83,8 +84,9 @@ class CallerHost:
             self.broker.finish_flush(flush, failed, now_ms=self._now_ms())
 
     def _run_work(self, work: Work) -> None:
-        """Run a piece of work, and hand its error to the broker. An error that is neither a KafkaError nor an
-        OSError is a bug, and also raised."""
+        """Run a piece of work, and pass its error to the broker. An error other than KafkaError and
+        OSError is a bug, and is also raised.
+        """
         error: Exception | None = RuntimeError("the work was interrupted")
         self._release()
         try:

@@ -1,4 +1,4 @@
-"""Kafka's own topics: the logs of the transaction and of the group coordinator.
+"""Kafka's internal topics: the logs of the transaction and group coordinators.
 
 Source: ``AutoTopicCreationManager``, ``TransactionStateManager``, ``GroupCoordinatorConfig``.
 """
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["COORDINATORS_TOPICS", "topic_by_default"]
 
 COORDINATORS_TOPICS: Final = (TRANSACTION_STATE_TOPIC, CONSUMER_OFFSETS_TOPIC)
-"""They have the state of this broker's coordinators: no client deletes or enlarges them."""
+"""They contain the state of this broker's coordinators: no client may delete or enlarge them."""
 
 
 def topic_by_default(name: str, config: BrokerConfig) -> NewTopic:
-    """The topic that a broker creates by itself when this name is asked for."""
+    """Return the topic that the broker creates by itself for this name."""
     if name == TRANSACTION_STATE_TOPIC:
         return NewTopic(
             name,
@@ -48,6 +48,7 @@ def topic_by_default(name: str, config: BrokerConfig) -> NewTopic:
 
 
 def _segment_bytes(size: int) -> dict[str, str]:
-    """The config of a topic. Users of Kafka cannot have small segments, and tests have them by another
-    name."""
+    """Return the config for a segment size. Kafka refuses small segments under the public name; tests set
+    them by the internal name.
+    """
     return {"segment.bytes" if size >= LEAST_SEGMENT else "internal.segment.bytes": str(size)}

@@ -1,8 +1,8 @@
-"""Work that waits for the disk, in the order in which it was asked for, one piece after the other, and
-background work, of which a piece is run when nothing else waits.
+"""A queue of disk work, run one piece after another in the order of requests; and background work, run piece
+by piece while nothing else waits.
 
-The host takes the next piece under its lock, runs it without, and hands it back under the lock. Behind many
-jobs that had no work it gets a ``Pause`` as work, so that other requests are looked at before the next jobs.
+The host takes the next piece under its lock, runs it without the lock, and hands it back under the lock.
+After many jobs without work it gets a ``Pause``, so that other requests are served before the next jobs.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ MOST_AT_ONCE: Final = 100  # jobs without work that are done in one call
 
 
 class Job(NamedTuple):
-    """``begin`` makes the work when its turn has come; ``on_done`` gets the error of either; ``owner`` is
-    told when that raises."""
+    """A job: ``begin`` makes the work on its turn; ``on_done`` gets the error of either; ``owner`` gets an
+    exception of ``on_done``.
+    """
 
     begin: Callable[[], Work | None]
     on_done: Callable[[Exception | None], None]
@@ -35,17 +36,17 @@ class Job(NamedTuple):
 
 
 class Pause:
-    """Work without anything to do: what has come meanwhile goes first."""
+    """Empty work, which lets other requests go first."""
 
     def run(self) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def finish(self, error: Exception | None) -> None:
-        """Nothing depends on it."""
+        """Do nothing."""
 
 
 class Jobs:
-    """A queue of jobs, of which one at most is under way."""
+    """A queue of jobs; at most one runs at a time."""
 
     def __init__(self, failures: Failures) -> None:
         self._failures = failures
@@ -54,24 +55,26 @@ class Jobs:
         self._running: tuple[Work, Job] | None = None
 
     def __len__(self) -> int:
-        """Jobs that are not done; one of the background counts while it is under way."""
+        """Return the number of unfinished jobs, including a running background job."""
         return len(self._waiting) + (self._running is not None)
 
     @property
     def has_next(self) -> bool:
-        """Whether a job waits, and none is under way. The background goes on behind a flush or work only."""
+        """Return whether a job waits, and none runs. Background work continues only after a flush or other
+        work.
+        """
         return self._running is None and bool(self._waiting)
 
     def add(self, begin: Callable[[], Work | None], on_done: Callable[[Exception | None], None]) -> None:
-        """Do this behind everything that was added before."""
+        """Add a job at the end of the queue."""
         self._waiting.append(Job(begin, on_done, self._failures.owner))
 
     def add_first(self, job: Job) -> None:
-        """Do this before everything else: it continues what was done."""
+        """Add a job at the beginning of the queue: it continues the previous one."""
         self._waiting.appendleft(job)
 
     def add_background(self, find: Callable[[], Job | None]) -> None:
-        """Ask this for a job when none waits; None is that there is none."""
+        """Register a function that returns a background job, or None; it is called when no job waits."""
         self._background.append(find)
 
     def _in_background(self) -> Job | None:
@@ -82,8 +85,9 @@ class Jobs:
         return None
 
     def begin(self) -> Work | None:
-        """The next piece of work to run; None when one is under way or none is left. A job without work, or
-        whose work cannot begin, is done here, with the error."""
+        """Return the next piece of work; None while one runs, or when none is left. A job without work, or
+        whose work cannot begin, is completed here, with its error.
+        """
         if self._running is not None:
             return None
         for _ in range(MOST_AT_ONCE):
@@ -107,10 +111,9 @@ class Jobs:
         return pause
 
     def finish(self, work: Work, error: Exception | None) -> None:
-        """The work was run, and raised ``error`` if it is not None. Raises ValueError for work that is not
-        under way."""
+        """Complete the work that was run, with its ``error`` or None. Raises ValueError for other work."""
         if self._running is None or self._running[0] is not work:
-            raise ValueError("this work is not under way")
+            raise ValueError("this work is not running: pass the work that begin_work returned last")
         job, self._running = self._running[1], None
         try:
             work.finish(error)
@@ -122,9 +125,11 @@ class Jobs:
             self._failed(job, error)
 
     def _failed(self, job: Job, error: Exception) -> None:
-        """The job ends with an error; one that is no error of the disk is a bug, of which more is logged."""
+        """Complete a job with an error; any other than a disk error is a bug, and is logged with its
+        traceback.
+        """
         if not isinstance(error, KafkaError | OSError):
-            LOG.error("a piece of work failed; the broker goes on", exc_info=error)
+            LOG.error("a piece of work failed; the broker keeps running", exc_info=error)
         self._done(job, error)
 
     def _done(self, job: Job, error: Exception | None) -> None:

@@ -1,12 +1,12 @@
-"""Leader epochs of partitions: raised at each start, compared with the epoch that a client sends (KIP-320).
+"""Leader epochs of partitions: raised at each start, and compared with the epochs of clients (KIP-320).
 
-A log may come back shorter than a consumer has read it, and grow again: after a power cut, a repair, from an
-older copy. The consumer notices only if the new records have a later leader epoch. Nothing in a directory
-proves that it is not an older copy, so each start raises the epoch of every partition, as in Apache Kafka.
+After a power cut, a repair, or a restore from an older copy, a log may be shorter than a consumer has read
+it, and grow again. The consumer notices only if the new records have a later leader epoch. A directory cannot
+prove that it is not an older copy, so each start raises the epoch of every partition, as in Apache Kafka.
 
-Kafka adds one for each election. Then the epochs of two lives that follow the same copy are equal, and a
-consumer of the first skips records of the second. Here the new epoch is also at least the number of seconds
-since 2025, so it differs between lives unless the clock was put back.
+Kafka adds one for each election. Two runs that start from the same copy then have equal epochs, and a
+consumer of the first run skips records of the second. Here the new epoch is also at least the number of
+seconds since 2025, so it differs between runs unless the clock was set back.
 
 Source: ``ReplicationControlManager``, ``PartitionRegistration``, ``Partition.getLocalLog``.
 """
@@ -37,16 +37,19 @@ _RECORDS_OF_A_BATCH: Final = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
 
 
 def next_epoch(*known: int, now_ms: int) -> int:
-    """The leader epoch that follows ``known`` epochs of a partition. ``now_ms`` is the wall clock in
-    milliseconds since 1970. The result is larger than 2147483647, the largest epoch, only after that one."""
+    """Return the leader epoch after the ``known`` epochs of a partition. ``now_ms`` is the wall clock in
+    milliseconds since 1970. The result exceeds 2147483647, the largest epoch, only if that is known.
+    """
     of_clock = min((now_ms - _CLOCK_BEGINS_MS) // 1000, _LARGEST_OF_CLOCK)
     return max(*known, of_clock - 1) + 1
 
 
 def begin_epochs(broker: Broker, now_ms: int) -> None:
-    """Make this node the leader of all partitions of the registry, each in a new epoch, durably: no batch may
-    have an epoch that a power cut could take back. Raises LogDirError for a partition that has had the last
-    epoch, KafkaStorageError."""
+    """Make this node the leader of all partitions of the registry, each in a new epoch.
+
+    The epochs are durable before any batch has one, so that a power cut cannot take them back. Raises
+    LogDirError for a partition that has used the largest epoch, KafkaStorageError.
+    """
     records = _epoch_records(broker, now_ms)
     while batch := list(islice(records, _RECORDS_OF_A_BATCH)):
         broker.metadata.append(batch, now_ms)
@@ -55,8 +58,9 @@ def begin_epochs(broker: Broker, now_ms: int) -> None:
 
 
 def _epoch_records(broker: Broker, now_ms: int) -> Iterator[LogRecord]:
-    """The partitions with their new epochs. A log may have later epochs than the registry knows: it has come
-    without the registry, or from a newer copy."""
+    """Yield the partitions with their new epochs. A log may have later epochs than the registry, if it was
+    copied without the registry, or from a newer copy.
+    """
     for topic in list(broker.image.topics.values()):
         for number, partition in list(topic.partitions.items()):
             name = TopicPartition(topic.name, number)
@@ -65,8 +69,8 @@ def _epoch_records(broker: Broker, now_ms: int) -> Iterator[LogRecord]:
             epoch = next_epoch(partition.leader_epoch, of_log, now_ms=now_ms)
             if epoch > _LARGEST_EPOCH:
                 raise LogDirError(
-                    f"{name} has had the last leader epoch, {_LARGEST_EPOCH}: remove the partition from "
-                    f"{broker.data.path}, or the topic with another Kafka"
+                    f"{name} has used the largest leader epoch, {_LARGEST_EPOCH}: remove the partition from "
+                    f"{broker.data.path}, or delete the topic with Apache Kafka"
                 )
             started = replace(
                 partition, leader=broker.node_id, isr=[broker.node_id], leader_epoch=epoch,
@@ -76,8 +80,7 @@ def _epoch_records(broker: Broker, now_ms: int) -> Iterator[LogRecord]:
 
 
 def leader_epoch_error(broker: Broker, partition: TopicPartition, current_leader_epoch: int) -> ErrorCode:
-    """Why a request with this leader epoch (-1: it knows none) is not answered from the partition's log;
-    NONE when it is."""
+    """Return the error for a request with this leader epoch (-1 if the client knows none), or NONE."""
     if not broker.serves(partition):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if partition not in broker.logs:

@@ -1,4 +1,4 @@
-"""ListOffsets, OffsetForLeaderEpoch and DescribeProducers: what logs say of themselves.
+"""ListOffsets, OffsetForLeaderEpoch and DescribeProducers: facts about logs.
 
 Source: ``UnifiedLog.fetchOffsetByTimestamp``, ``Partition.lastOffsetForLeaderEpoch``,
 ``ReplicaManager.activeProducerState``.
@@ -38,7 +38,7 @@ WITHOUT_TIERS: Final = (-5, -6)  # latest tiered, earliest pending upload
 def list_offsets(
     broker: Broker, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
 ) -> dict[TopicPartition, OffsetAnswer]:
-    """The answers by partition; one that is asked for twice is refused, as in Kafka."""
+    """Return the answers by partition; a partition that is named twice is refused, as in Kafka."""
     asked = Counter(query.topic_partition for query in queries)
     answers = {}
     for query in queries:
@@ -79,8 +79,9 @@ def _offset(
 
 
 def _epochs(broker: Broker, partition: TopicPartition, log: PartitionLog) -> LeaderEpochs:
-    """The leader epochs of a log, with that of its leader: Kafka's log knows it as soon as there is the
-    leader, this one with the first batch."""
+    """Return the leader epochs of a log with the current epoch, which Kafka adds to its log at the
+    election, this broker with the first batch.
+    """
     epochs = LeaderEpochs(log.epochs.entries)
     epochs.assign(broker.leader_epoch(partition), log.log_end_offset)
     return epochs
@@ -89,7 +90,7 @@ def _epochs(broker: Broker, partition: TopicPartition, log: PartitionLog) -> Lea
 def end_offset_for_epoch(
     broker: Broker, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int
 ) -> tuple[ErrorCode, int, int]:
-    """The largest epoch of the log that is not above ``leader_epoch``, and the offset where it ends."""
+    """Return the largest epoch of the log at or below ``leader_epoch``, and its end offset."""
     error = leader_epoch_error(broker, partition, current_leader_epoch)
     if error != ErrorCode.NONE:
         return error, -1, -1
@@ -109,6 +110,6 @@ def end_offset_for_epoch(
 def describe_producers(
     broker: Broker, partition: TopicPartition
 ) -> tuple[ErrorCode, list[ProducerStateEntry]]:
-    """The producers that a partition knows."""
+    """Return the producers of a partition, or an error."""
     error = leader_epoch_error(broker, partition, -1)
     return error, [] if error != ErrorCode.NONE else broker.logs[partition].producers.entries()

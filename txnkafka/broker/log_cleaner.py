@@ -1,8 +1,8 @@
-"""Compacts the logs of a running broker: the dirtiest one first, one after the other, in pieces.
+"""Compacts the logs of a running broker: the dirtiest one first, one after another, in pieces.
 
-A piece of compaction runs when no other work waits, so that it delays no request for longer than that piece
-takes. What is being replaced is finished first; everything else is given up when the broker stops, and the
-next start begins anew.
+A piece of compaction runs only when no other work waits, so that it delays a request by at most one piece. A
+segment swap that has begun is finished before other work; all else is abandoned when the broker stops, and
+begins anew after the next start.
 
 Source: ``LogCleaner``, ``LogCleanerManager.grabFilthiestCompactedLog``.
 """
@@ -30,26 +30,26 @@ if TYPE_CHECKING:
 __all__ = ["LogCleaner"]
 
 LOG = logging.getLogger("txnkafka.broker")
-_LOGS_AT_ONCE: Final = 100  # that are looked at in one call
+_LOGS_AT_ONCE: Final = 100  # logs checked in one call
 _NEVER: Final = 2**63 - 1
 
 
 class LogCleaner:
-    """The compaction of a broker's logs; its pieces are a background of ``broker.jobs``."""
+    """The compaction of a broker's logs, as background work of ``broker.jobs``."""
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         config = broker.config
         self._broker = broker
-        self._ticks = now_ms  # of the last call of advance
+        self._ticks = now_ms  # of the last call of ``advance``
         self._next_ms = now_ms + config.log_cleaner_backoff_ms if config.log_cleaner_enable else _NEVER
-        self._search: Iterator[PartitionLog] | None = None  # for the next log, under way
+        self._search: Iterator[PartitionLog] | None = None  # in progress, for the next log
         self._dirtiest: LogToClean | None = None
-        self._postponed: set[TopicPartition] = set()  # their disk has failed: others go first
+        self._postponed: set[TopicPartition] = set()  # after a disk error: other logs go first
         self._pass: CleanerPass | None = None
         broker.jobs.add_background(self._job)
 
     def advance(self, now_ms: int, ticks: int) -> int:
-        """Look for a log to compact when it is time; returns the ticks at which to be called again."""
+        """Look for a log to compact when it is time; return the ticks at which to call again."""
         self._ticks = ticks
         if self._pass is not None or ticks < self._next_ms:
             return _NEVER if self._pass is not None else self._next_ms
@@ -83,7 +83,7 @@ class LogCleaner:
         return log.log.topic_partition not in self._postponed, log.ratio
 
     def _start(self, now_ms: int) -> None:
-        """Compact the log that was found; without one, look again later."""
+        """Start to compact the log that was found; without one, look again later."""
         due, self._dirtiest = self._dirtiest, None
         if due is None or self._broker.logs.get(due.log.topic_partition) is not due.log:
             self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
@@ -104,12 +104,12 @@ class LogCleaner:
         return None if self._pass is None else Job(self._begin, self._done)
 
     def _begin(self) -> Work | None:
-        """The next piece of the pass; None when it is over, or waits for a flush."""
+        """Return the next piece of the pass; None when it is over, or waits for a flush."""
         current = self._pass
         if current is None:
             return None
         log = current.log
-        if not log.config.compact and not current.is_swapping:  # not any more
+        if not log.config.compact and not current.is_swapping:  # compaction was disabled
             current.abandon()
             self._rest()
             return None
@@ -132,40 +132,43 @@ class LogCleaner:
         self._broker.deadlines.look_again()
 
     def _done(self, _: Exception | None) -> None:
-        """A piece was run; an error of it comes back when the pass goes on."""
+        """Continue a swap before other work; an error of the piece is raised again when the pass
+        continues.
+        """
         if self._pass is not None and self._pass.is_swapping:
             self._broker.jobs.add_first(Job(self._begin, self._done))
 
     def _finished(self, log: PartitionLog, stats: CleanStats) -> None:
         broker, partition = self._broker, log.topic_partition
         LOG.info(
-            "%s is compacted up to offset %d: %d bytes in %d segments became %d bytes in %d",
+            "%s: compacted up to offset %d, from %d bytes in %d segments to %d bytes in %d",
             partition, stats.end_offset, stats.bytes_before, stats.segments_before, stats.bytes_after,
             stats.segments_after,
         )  # fmt: skip
         if stats.end_offset > stats.first_dirty_offset:
-            self._next_ms = self._ticks  # there may be another one
+            self._next_ms = self._ticks  # another log may be due
         if broker.logs.get(partition) is log:
             broker.data.checkpoints.cleaner_offsets[partition] = stats.end_offset
             broker.jobs.add(broker.data.checkpoints.cleaner_offsets_work, _logged)
 
     def _failed(self, log: PartitionLog, error: Exception) -> None:
-        """An error of the disk may pass, and does not keep other logs from being compacted meanwhile; a log
-        that is damaged, or cannot be understood, is left alone."""
+        """Handle a failed compaction. A disk error may be temporary, and must not stop the compaction of
+        other logs; a damaged log is never compacted again.
+        """
         partition = log.topic_partition
         if isinstance(error, OSError | KafkaStorageError):
             self._postponed.add(partition)
             LOG.error("%s", error)
             return
         LOG.error(
-            "%s is not compacted any more: %s", partition, error,
+            "%s is damaged, and is not compacted any more: %s", partition, error,
             exc_info=None if isinstance(error, KafkaError) else error,
         )  # fmt: skip
         known = error if isinstance(error, KafkaError) else KafkaError(repr(error))
         self._broker.manager.uncleanable[partition] = known
 
     def close(self) -> None:
-        """Give up what is under way; no piece of it runs."""
+        """Abandon the pass; no piece of it may be running."""
         self._search, current, self._pass = None, self._pass, None
         if current is not None:
             current.abandon()
@@ -173,4 +176,4 @@ class LogCleaner:
 
 def _logged(error: Exception | None) -> None:
     if error is not None:
-        LOG.error("the cleaner's checkpoint is not written: %s", error)
+        LOG.error("the cleaner's checkpoint could not be written: %s", error)

@@ -1,4 +1,4 @@
-"""The data directory as administrators see it: where it is, how much room there is, the sizes of its logs.
+"""The data directory for administrators: its path, its free space, and the sizes of its logs.
 
 Source: ``ReplicaManager.describeLogDirs``.
 """
@@ -20,28 +20,28 @@ __all__ = ["find_volume", "log_sizes"]
 
 
 class _Look:
-    """Work that asks the file system of a directory."""
+    """Work that queries the file system of a directory."""
 
     def __init__(self, files: DataFiles, path: str) -> None:
         self._files, self._path = files, path
         self.found = Volume(path)
 
     def run(self) -> None:
-        """Ask. Raises OSError."""
+        """Query it. Raises OSError."""
         self.found = self._files.volume(self._path)
 
     def finish(self, error: Exception | None) -> None:
-        """Nothing depends on it."""
+        """Do nothing."""
 
 
 def find_volume(broker: Broker, reply: Callable[[Volume, Exception | None], None]) -> None:
-    """Answer where the data directory is, and how much room its file system has."""
+    """Answer with the path of the data directory, and the size and free space of its file system."""
     look = _Look(broker.data.files, broker.data.path)
     broker.jobs.add(lambda: look, lambda error: reply(look.found, error))
 
 
 def log_sizes(broker: Broker) -> dict[TopicPartition, int]:
-    """Bytes of the segments of each partition that is served."""
+    """Return the bytes of the segments of each served partition."""
     return {
         partition: sum(segment.size for segment in log.segments)
         for partition, log in broker.logs.items()

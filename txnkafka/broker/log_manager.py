@@ -40,8 +40,8 @@ _NEVER: Final = (1 << 63) - 1  # flush.ms by default
 
 class LogManager:
     """The owner of the logs in ``data``, an open data directory. Only one thread at a time may use it.
-    ``uncleanable`` has the damaged logs among the compacted ones, with the error: they are not compacted
-    again."""
+    ``uncleanable`` has damaged compacted logs with their errors; they are not compacted again.
+    """
 
     def __init__(self, directory: DataDirectory) -> None:
         self.data = directory
@@ -74,7 +74,7 @@ class LogManager:
         return self._gone(partition, self.data.deletion)
 
     def setting_aside(self, partition: TopicPartition) -> DirectorySync:
-        """Remove a partition like ``deletion``; its files stay, under another name."""
+        """Remove a partition like ``deletion``, but keep its files under another name."""
         return self._gone(partition, self.data.setting_aside)
 
     def _gone(self, partition: TopicPartition, begin: Callable[[TopicPartition], _Work]) -> _Work:
@@ -140,9 +140,10 @@ class LogManager:
             raise failed
 
     def upkeep(self, log: PartitionLog, now_ms: int) -> Iterator[Work]:
-        """Expire idle producers of a log, and yield the work that reads how old its segments are, deletes old
-        ones, and removes files deleted before. A host with a lock does this for one log after the other, and
-        runs the work without its lock. Raises KafkaStorageError and OSError."""
+        """Expire idle producers of a log, and yield the work that reads how old its segments are, deletes
+        old ones, and removes files deleted before. A host with a lock does this for one log after another,
+        and runs the work without its lock. Raises KafkaStorageError and OSError.
+        """
         if log.fenced is not None:
             return
         log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
@@ -200,8 +201,9 @@ class LogManager:
 
 
 def flush_is_due(log: PartitionLog, now_ms: int) -> bool:
-    """Whether a flush is due by ``flush.messages`` or ``flush.ms``. What is from the future, because the
-    clock was put back, is due, too: it may be as old as any (Kafka waits until the clock is there again)."""
+    """Return whether a flush is due by ``flush.messages`` or ``flush.ms``. A batch from the future, after
+    the clock was set back, may be of any age, and is due; Kafka waits until the clock has caught up.
+    """
     age_ms, config = log.local.flushing.age_ms(now_ms), log.config
     if age_ms is None:
         return False

@@ -1,7 +1,7 @@
-"""What a broker does by the clock: flushes that topics want, retention, removal of files, checkpoints.
+"""Periodic work of a broker: flushes by ``flush.ms``, retention, removal of files, checkpoints.
 
-Everything that waits for the disk is a job, for one log after the other, so that requests come in between,
-and so do the jobs that these ask for: the next log has its turn behind them.
+Everything that waits for the disk is a job, for one log after another. Requests are served between the jobs,
+and so are the jobs that these requests add; the job for the next log follows them.
 
 Source: ``LogManager.startupWithConfigOverrides``: the flush, retention and checkpoint tasks.
 """
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["Maintenance"]
 
 LOG = logging.getLogger("txnkafka.broker")
-FLUSH_CHECK_MS: Final = 3_000  # how often flush.ms is looked at, and what was deleted
+FLUSH_CHECK_MS: Final = 3_000  # interval of checks for flush.ms and deleted files
 INITIAL_DELAY_MS: Final = 30_000  # log.initial.task.delay.ms
-PIECES: Final = 3  # of work that the upkeep of a log has at most
+PIECES: Final = 3  # largest number of pieces in the upkeep of a log
 CHECKPOINT_MS: Final = 60_000  # log.flush.offset.checkpoint.interval.ms
 NEVER: Final = (1 << 63) - 1
 
@@ -39,13 +39,13 @@ class Maintenance:
         self._broker = broker
         self._next_flush_ms = now_ms + FLUSH_CHECK_MS
         self._next_checkpoint_ms = now_ms + CHECKPOINT_MS
-        # not a whole interval: a broker that is restarted more often would never delete anything
+        # not a whole interval: a broker that restarts more often would never delete anything
         self._next_upkeep_ms = now_ms + min(INITIAL_DELAY_MS, broker.config.log_retention_check_interval_ms)
-        # logs with deleted files: the ticks at which some are to be removed, and their time of the wall
+        # logs with deleted files: the ticks of the next removal, and its wall-clock time
         self._removals: dict[PartitionLog, tuple[int, int]] = {}
 
     def advance(self, now_ms: int, ticks: int) -> int:
-        """Ask for what is due at these ticks; returns the ticks at which something is due next."""
+        """Schedule the work that is due at these ticks; return the ticks at which work is next due."""
         broker = self._broker
         if ticks >= self._next_flush_ms:
             self._next_flush_ms = ticks + FLUSH_CHECK_MS
@@ -68,9 +68,9 @@ class Maintenance:
         return self._broker.logs.get(partition) is log and self._broker.serves(partition)
 
     def _keep_up(self, logs: Iterator[PartitionLog], now_ms: int) -> None:
-        """The next log: idle producers are forgotten, old segments deleted, deleted files removed. The files
-        of a partition that the registry does not have stay as they are: nobody has said how long to keep
-        them."""
+        """Maintain the next log: expire idle producers, delete old segments, remove deleted files. Files
+        of a partition that is missing in the registry stay, because its retention is unknown.
+        """
         log = next(logs, None)
         if log is None:
             return
@@ -87,14 +87,18 @@ class Maintenance:
             self._broker.jobs.add(begin, then)
 
     def _look_for_deleted(self, log: PartitionLog, now_ms: int, ticks: int) -> None:
-        """Note when the next deleted files of a log are to be removed: in ticks, for the clock may be set."""
+        """Note when the next deleted files of a log are to be removed; in ticks, because the clock may be
+        set.
+        """
         due_ms = log.local.deleted.next_ms
         if due_ms is not None and log not in self._removals and log.fenced is None:
             delay_ms = min(max(due_ms - now_ms, 0), log.config.file_delete_delay_ms)
             self._removals[log] = ticks + delay_ms, due_ms
 
     def _remove(self, ticks: int) -> int:
-        """Ask for the removals that are due (``LocalLog.deleteSegmentFiles``); returns when the next is."""
+        """Schedule the removals that are due (``LocalLog.deleteSegmentFiles``); return the ticks of the
+        next one.
+        """
         for log in [log for log, (at, _) in self._removals.items() if at <= ticks]:
             _, due_ms = self._removals.pop(log)
             removal, removed = partial(self._removal, log, due_ms), partial(self._removed, log, due_ms)

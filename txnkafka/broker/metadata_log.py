@@ -1,8 +1,8 @@
 """``MetadataLog``: the owner of ``__cluster_metadata-0``, the registry of a cluster of one node.
 
-The log is Kafka's own (KRaft), so that an Apache Kafka that is started on the directory knows every topic and
-every producer id that was given out. Opening it elects the node in the next epoch: ``quorum-state`` first,
-then a LEADER_CHANGE record, then what an earlier stop has left open.
+The log has Kafka's own format (KRaft), so that an Apache Kafka started on the directory knows every topic and
+every assigned producer id. Opening it elects the node in the next epoch: first ``quorum-state``, then a
+LEADER_CHANGE record, then the rest of a change that an earlier stop left open.
 
 Source: ``KafkaRaftClient``, ``QuorumController``, ``FileQuorumStateStore``.
 """
@@ -57,7 +57,7 @@ __all__ = ["CONTROLLER", "METADATA_PARTITION", "MetadataLog", "formatted_levels"
 LOG = logging.getLogger("txnkafka.broker")
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 CONTROLLER: Final = ("CONTROLLER", "127.0.0.1", 9093)
-"""Name and address of the listener for controllers that the next owner gets, where none has set another."""
+"""Name and address of the controller listener for the next owner, unless another one is recorded."""
 _TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"  # Uuid.METADATA_TOPIC_ID
 _CONFIG: Final = LogConfig(
     segment_bytes=1 << 30, retention_ms=-1, retention_bytes=-1, cleanup_policy="delete",
@@ -71,12 +71,14 @@ _LARGEST_EPOCH: Final = (1 << 31) - 1
 
 
 class MetadataLog:
-    """The open log and its ``image``. ``epoch`` is that of this start, ``snapshots`` are those that exist,
-    the oldest first, ``size_since_snapshot`` the bytes of records behind the last, ``kraft_version`` is 1
-    where the voters are in the log. For one thread at a time.
+    """The open log and its ``image``. For one thread at a time.
 
-    Raises KafkaError when the log has a record that is not understood, LogDirError when the quorum state or
-    a snapshot is damaged, OSError.
+    ``epoch`` is the epoch of this start, ``snapshots`` are the existing ones, oldest first,
+    ``size_since_snapshot`` the bytes of records after the last one; ``kraft_version`` is 1 if the voters are
+    in the log.
+
+    Raises KafkaError when the log has an unknown record, LogDirError when the quorum state or a snapshot is
+    damaged, OSError.
     """
 
     def __init__(self, files: DataFiles, data_path: str, node_id: int, *, now_ms: int) -> None:
@@ -104,8 +106,9 @@ class MetadataLog:
         self.log.flush()
 
     def _fence_brokers(self, now_ms: int) -> None:
-        """Say that an Apache Kafka that was killed does not run any more: the next one would wait for the end
-        of its session."""
+        """Record that a killed Apache Kafka does not run any more; otherwise the next one would wait for
+        the end of its session.
+        """
         running = [
             record.value
             for record in self.image.kept.of("register_broker_record")
@@ -121,13 +124,13 @@ class MetadataLog:
             )
 
     def _replayed(self, newest: SnapshotId | None) -> MetadataReplay:
-        """Load the newest snapshot and the log behind it."""
+        """Load the newest snapshot and the log after it."""
         state, log = MetadataReplay(), self.log
         begin = 0 if newest is None else newest.end_offset
         if log.log_start_offset > begin:
             raise LogDirError(
-                f"{log.directory} begins at offset {log.log_start_offset}, and has no snapshot of what was "
-                "before: topics are missing"
+                f"{log.directory} begins at offset {log.log_start_offset}, and has no snapshot: "
+                "topics are missing; restore the directory"
             )
         for _ in state.load(log.files, log.directory, newest):
             pass
@@ -139,17 +142,19 @@ class MetadataLog:
         return state
 
     def _check_alone(self, state: MetadataReplay) -> None:
-        """Partitions of other nodes would be served, without their records."""
+        """Raise KafkaError if other nodes belong to the cluster: their partitions would be served without
+        their records.
+        """
         directory = self.log.directory
         others = [voter for voter in state.voter_ids if voter != self.node_id]
         if others:
-            raise KafkaError(f"{directory} is that of a cluster: node {others[0]} is a voter, too")
+            raise KafkaError(f"{directory} belongs to a cluster: node {others[0]} is also a voter")
         for topic in state.image.topics.values():
             for number, partition in topic.partitions.items():
                 others = [node for node in partition.replicas if node != self.node_id]
                 if others:
                     raise KafkaError(
-                        f"{directory} is that of a cluster, or meta.properties is of another node: "
+                        f"{directory} belongs to a cluster, or meta.properties to another node: "
                         f"{topic.name}-{number} has a replica on node {others[0]}, this is {self.node_id}"
                     )
 
@@ -158,8 +163,9 @@ class MetadataLog:
             raise KafkaError(f"{self.log.directory}: {fault}. To read and write it, {UNKNOWN_LEVEL_REMEDY}")
 
     def old_snapshots(self, retention_bytes: int, retention_ms: int, now_ms: int) -> list[SnapshotId]:
-        """Return the snapshots that are too old, or too much together with the log; never the newest. Raises
-        OSError."""
+        """Return the snapshots that exceed the retention time, or with the log the retention size; never
+        the newest. Raises OSError.
+        """
         log = self.log
         doomed: list[SnapshotId] = []
         entries = {entry.name: entry for entry in log.files.list(log.directory)}
@@ -180,7 +186,7 @@ class MetadataLog:
         of_snapshots = max((snapshot.epoch for snapshot in self.snapshots), default=0)
         epoch = max(self._stored_epoch(), self.log.epochs.latest or 0, of_snapshots) + 1
         if epoch > _LARGEST_EPOCH:
-            raise LogDirError(f"{self.log.directory} has had the last epoch there can be")
+            raise LogDirError(f"{self.log.directory} has used the largest epoch, {_LARGEST_EPOCH}")
         quorum: dict[str, object] = {"leaderId": self.node_id, "leaderEpoch": epoch, "votedId": -1}
         if state.kraft_version:
             quorum |= {"votedDirectoryId": _NO_DIRECTORY, "data_version": 1}
@@ -200,25 +206,27 @@ class MetadataLog:
         try:
             epoch = json.loads(self.log.files.read(path, _QUORUM_STATE_LIMIT))["leaderEpoch"]
         except (ValueError, KeyError, TypeError, RecursionError) as error:
-            raise LogDirError(f"{path} does not say in which epoch the node was: {error!r}") from error
+            raise LogDirError(f"{path} has no valid epoch: {error!r}") from error
         if not isinstance(epoch, int) or not 0 <= epoch <= _LARGEST_EPOCH:
-            raise LogDirError(f"{path} says the epoch {str(epoch)[:40]}, which is none")
+            raise LogDirError(f"{path} has the invalid epoch {str(epoch)[:40]}")
         return epoch
 
     def append(self, records: Sequence[LogRecord], now_ms: int) -> None:
-        """Append records as one batch: they become durable together, with the next flush of ``log``. The
-        image changes when ``apply`` is called after that. Raises KafkaStorageError."""
+        """Append records as one batch: they become durable together, with the next flush of ``log``. Call
+        ``apply`` after that to change the image. Raises KafkaStorageError.
+        """
         values = [(None, bytes(encode_metadata(record)), now_ms) for record in records]
         self._append(values, self.epoch, now_ms)
 
     def append_voter(self, directory_id: str, now_ms: int) -> None:
-        """Append the records that raise ``kraft.version`` to 1: the voter, this node with its directory, is
-        in the log from now on. Raises KafkaStorageError."""
+        """Append the records that raise ``kraft.version`` to 1: from now on the log has the voter, this
+        node with its directory. Raises KafkaStorageError.
+        """
         voter = encode_voter(self.node_id, directory_id, *CONTROLLER)
         self._append([(key, value, now_ms) for key, value in voter], self.epoch, now_ms, control=True)
 
     def apply(self, records: Sequence[LogRecord]) -> None:
-        """Let the image change: the records are durable."""
+        """Apply durable records to the image."""
         for record in records:
             self.image.replay(record)
 
@@ -244,15 +252,17 @@ class MetadataLog:
 
 
 def _opened(files: DataFiles, directory: str, newest: SnapshotId | None, now_ms: int) -> PartitionLog:
-    """Open the log, which begins anew where it ends before the newest snapshot does."""
+    """Open the log. A log that ends before the newest snapshot is emptied, and begins at the snapshot's
+    end.
+    """
     named = files, directory, METADATA_PARTITION, _CONFIG
-    # Kafka trusts nothing here either: every start looks at the whole log
+    # Kafka also checks the whole log at every start
     start = Start(clean_shutdown=False)
     log = open_log(*named, start, now_ms=now_ms).log
     if newest is None or newest.end_offset <= log.log_end_offset:
         return log
     LOG.warning(
-        "%s ends at offset %d, before its snapshot: it goes on at %d",
+        "%s ends at offset %d, before its snapshot: the log continues at %d",
         directory, log.log_end_offset, newest.end_offset,
     )  # fmt: skip
     log.release()
@@ -265,9 +275,10 @@ def _opened(files: DataFiles, directory: str, newest: SnapshotId | None, now_ms:
 
 
 def formatted_records(files: DataFiles, data_path: str, state: MetadataReplay) -> list[LogRecord]:
-    """Return what ``kafka-storage format`` has left for the first start: in ``0-0.checkpoint``, which the
-    state was loaded from, or before Apache Kafka 4.4 in ``bootstrap.checkpoint``. Raises LogDirError,
-    OSError."""
+    """Return the records that ``kafka-storage format`` has left for the first start: from
+    ``0-0.checkpoint``, which the state was loaded from, or before Apache Kafka 4.4 from
+    ``bootstrap.checkpoint``. Raises LogDirError, OSError.
+    """
     path = files.join(data_path, BOOTSTRAP_CHECKPOINT)
     if state.formatted or not files.exists(path):
         return state.formatted
@@ -276,13 +287,15 @@ def formatted_records(files: DataFiles, data_path: str, state: MetadataReplay) -
 
 
 def formatted_levels(records: Sequence[LogRecord]) -> dict[str, int]:
-    """Return the levels of features among the records for the first start."""
+    """Return the feature levels among the records for the first start."""
     values = [record.value or {} for record in records if record.type == _FEATURE_LEVEL]
     return {value["name"]: value["feature_level"] for value in values if value}
 
 
 def _bootstrap(formatted: Sequence[LogRecord]) -> list[LogRecord]:
-    """Return the records of a cluster's first start: those left for it, or the defaults."""
+    """Return the records of a cluster's first start: those left by ``kafka-storage format``, or the
+    defaults.
+    """
     defaults = [
         metadata_records.feature_level(name, level)
         for name, level in metadata_records.BOOTSTRAP_FEATURES.items()

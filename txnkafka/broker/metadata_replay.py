@@ -1,4 +1,4 @@
-"""The state of a metadata log up to an offset: its snapshot, and the records behind it.
+"""The state of a metadata log up to an offset: its snapshot and the records after it.
 
 Source: ``MetadataLoader``, ``KRaftControlRecordStateMachine``.
 """
@@ -30,14 +30,18 @@ if TYPE_CHECKING:
 
 __all__ = ["MetadataReplay"]
 
-_RECORD_COST: Final = 2 << 10  # of one record, in bytes of a large one
+_RECORD_COST: Final = 2 << 10  # cost of one record, in bytes of a large one
 
 
 class MetadataReplay:
-    """``image``, and ``voters``, the last control records of the quorum where they are in the log (KIP-853).
-    ``timestamp`` is the one of the last record, ``size`` the bytes of the records after the snapshot.
+    """The state: ``image``, and ``voters``, the last control records of the quorum if the log has them
+    (KIP-853).
+
+    ``timestamp`` belongs to the last record; ``size`` is the bytes of the records after the snapshot.
     ``formatted`` has the metadata records of ``0-0.checkpoint``, which ``kafka-storage format`` of Apache
-    Kafka 4.4 leaves for the first start: they are no state, and the first start writes them to the log."""
+    Kafka 4.4 leaves for the first start: they are not part of the state until the first start writes them to
+    the log.
+    """
 
     def __init__(self) -> None:
         self.image = ClusterImage()
@@ -49,18 +53,18 @@ class MetadataReplay:
 
     @property
     def voters(self) -> list[Control]:
-        """Key and value of KRAFT_VERSION and KRAFT_VOTERS; none where the voters are in the configuration."""
+        """Key and value of KRAFT_VERSION and KRAFT_VOTERS; empty if the voters are in the configuration."""
         return [self._voters[kind] for kind in (KRAFT_VERSION, KRAFT_VOTERS) if kind in self._voters]
 
     @property
     def kraft_version(self) -> int:
-        """The level of the feature ``kraft.version``: 1 where the voters are in the log."""
+        """The level of the feature ``kraft.version``: 1 if the voters are in the log."""
         level: int = self._body(KRAFT_VERSION).get("kraft_version", 0)
         return level
 
     @property
     def voter_ids(self) -> list[int]:
-        """The node ids of the voters, as far as the log has them."""
+        """The node ids of the voters in the log."""
         return [voter["voter_id"] for voter in self._body(KRAFT_VOTERS).get("voters", ())]
 
     def _body(self, kind: int) -> dict[str, Any]:
@@ -68,7 +72,7 @@ class MetadataReplay:
         return {} if control is None else decode_control_body(kind, control[1]).value or {}
 
     def load(self, files: DataFiles, directory: str, snapshot: SnapshotId | None) -> Iterator[int]:
-        """Begin with a snapshot; yields the cost of each record. Raises LogDirError, KafkaError, OSError."""
+        """Load a snapshot; yield the cost of each record. Raises LogDirError, KafkaError, OSError."""
         if snapshot is None:
             return
         path = files.join(directory, snapshot.name)
@@ -81,8 +85,9 @@ class MetadataReplay:
         self._next_offset, self.size = snapshot.end_offset, 0
 
     def read(self, segment: LogFileReader, end_offset: int | None = None) -> Iterator[int]:
-        """Go on with the records of a segment, below ``end_offset``; yields the cost of each. Raises
-        CorruptRecordError, LogDirError where offsets are missing, KafkaError, OSError."""
+        """Replay the records of a segment below ``end_offset``; yield the cost of each. Raises
+        CorruptRecordError, LogDirError for missing offsets, KafkaError, OSError.
+        """
         for record in read_records(segment):
             if end_offset is not None and record.offset >= end_offset:
                 return
@@ -93,8 +98,9 @@ class MetadataReplay:
                 yield _RECORD_COST
 
     def check_follows(self, offset: int, path: str) -> None:
-        """Raise LogDirError if offsets are missing before this one, at which a record or a segment begins, or
-        the log ends: changes of the cluster are lost."""
+        """Raise LogDirError if offsets before ``offset`` are missing, at which a record or segment begins,
+        or the log ends: changes of the cluster are lost.
+        """
         if offset > self._next_offset:
             raise LogDirError(
                 f"{path}: the offsets {self._next_offset} to {offset - 1} of the metadata log are missing"

@@ -1,8 +1,8 @@
-"""Files of the metadata log: its snapshots (``<end offset>-<epoch>.checkpoint``), ``bootstrap.checkpoint``,
-and its segments, which all are batches of metadata records and of KRaft's control records.
+"""Files of the metadata log: snapshots (``<end offset>-<epoch>.checkpoint``), ``bootstrap.checkpoint``, and
+segments. All contain batches of metadata records and of KRaft's control records.
 
-A snapshot is the state of all offsets below its end offset. Control batches are its first and its last one;
-where the voters are in the log (KIP-853), the first one names them.
+A snapshot is the state of all offsets below its end offset. Its first and last batches are control batches;
+if the voters are in the log (KIP-853), the first one names them.
 
 Source: ``Snapshots``, ``RecordsSnapshotWriter``, ``RecordsSnapshotReader``, ``BootstrapDirectory``.
 """
@@ -47,13 +47,13 @@ _NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _PART: Final = ".part"
 _LEFTOVERS: Final = (f".checkpoint{_PART}", ".checkpoint.deleted")
 _BATCH_RECORDS: Final = 500
-_RECORD_COST: Final = 2 << 10  # of one record, in bytes of a large one
+_RECORD_COST: Final = 2 << 10  # cost of one record, in bytes of a large one
 Control = tuple[bytes, bytes]
 """Key and value of a control record."""
 
 
 class SnapshotId(NamedTuple):
-    """A snapshot by the end of its content, and the epoch of the last record below that."""
+    """A snapshot: the end offset of its content, and the epoch of the last record below it."""
 
     end_offset: int
     epoch: int
@@ -71,7 +71,7 @@ def find_snapshots(files: DataFiles, directory: str) -> list[SnapshotId]:
 
 
 def remove_leftovers(files: DataFiles, directory: str) -> None:
-    """Remove snapshots that were not finished, or were being deleted. Raises OSError."""
+    """Remove unfinished snapshots, and those whose deletion was interrupted. Raises OSError."""
     for entry in files.list(directory):
         if entry.name.endswith(_LEFTOVERS):
             files.remove(files.join(directory, entry.name))
@@ -83,8 +83,9 @@ def control_type(record: Record) -> int | None:
 
 
 def read_records(reader: LogFileReader) -> Iterator[Record]:
-    """Yield all records of a file, those of control batches, too. Raises CorruptRecordError where it ends in
-    the middle of a batch or is damaged, and OSError."""
+    """Yield all records of a file, including control records. Raises CorruptRecordError where it ends
+    inside a batch or is damaged, and OSError.
+    """
     decoder, end = ChunkDecoder(), 0
     try:
         for _, _, index in reader.windows():
@@ -101,8 +102,9 @@ def read_records(reader: LogFileReader) -> Iterator[Record]:
 
 
 def read_checkpoint(files: DataFiles, path: str) -> Iterator[Record]:
-    """Yield the records of a snapshot or of ``bootstrap.checkpoint``. Raises LogDirError for one that is
-    damaged, and OSError."""
+    """Yield the records of a snapshot or of ``bootstrap.checkpoint``. Raises LogDirError for a damaged
+    one, and OSError.
+    """
     file = files.open(path)
     try:
         size = file.size()
@@ -116,9 +118,9 @@ def read_checkpoint(files: DataFiles, path: str) -> Iterator[Record]:
             last = record
             yield record
     except CorruptRecordError as error:
-        raise LogDirError(f"{path} is damaged, and so is the registry of topics: {error}") from error
+        raise LogDirError(f"{path} is damaged: restore it, or topics are lost: {error}") from error
     if last is None or control_type(last) != SNAPSHOT_FOOTER:
-        raise LogDirError(f"{path} is damaged, and so is the registry of topics: it is no whole snapshot")
+        raise LogDirError(f"{path} is damaged: restore it, or topics are lost: it has no footer")
 
 
 def write_snapshot(
@@ -130,10 +132,13 @@ def write_snapshot(
     voters: Sequence[Control],
     timestamp: int,
 ) -> Iterator[int]:
-    """Write a snapshot, durably; ``timestamp`` is that of the last record in it. Yields the cost of each step
-    in bytes. Raises OSError, and nothing remains. When it is not run to its end, there is no snapshot either,
-    and what was written of it is left to ``remove_leftovers``: the directory may have another owner by the
-    time that the generator is collected."""
+    """Write a snapshot durably; ``timestamp`` belongs to its last record. Yields the cost of each step in
+    bytes.
+
+    Raises OSError, and leaves no file. A generator that is not run to its end creates no snapshot; its
+    partial file is left to ``remove_leftovers``, because the directory may have another owner by the time the
+    generator is collected.
+    """
     path = files.join(directory, snapshot.name)
     if files.exists(path + _PART):
         files.remove(path + _PART)

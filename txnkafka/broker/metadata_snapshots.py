@@ -1,7 +1,7 @@
-"""Writes snapshots of the metadata log while the broker runs, and deletes what lies before old ones.
+"""Writes snapshots of the metadata log while the broker runs, and deletes the log before old ones.
 
-A snapshot is made from the previous one and the log, piece by piece, when no other work waits; the image of
-the broker is not looked at.
+A snapshot is made from the previous one and the log, piece by piece, when no other work waits; it does not
+use the image of the broker.
 
 Source: ``SnapshotGenerator``, ``KafkaRaftLog.maybeClean``.
 """
@@ -35,17 +35,17 @@ _NEVER: Final = 2**63 - 1
 
 
 class MetadataSnapshots:
-    """The snapshots of a broker's metadata log; their pieces are a background of ``broker.jobs``."""
+    """The snapshots of a broker's metadata log, as background work of ``broker.jobs``."""
 
     def __init__(self, broker: Broker, now_ms: int) -> None:
         self._broker = broker
-        self._last_ms = now_ms  # when the last snapshot was begun
+        self._last_ms = now_ms  # the begin of the last snapshot
         self._steps: Generator[int] | None = None
         self._snapshot = SnapshotId(0, 0)
         broker.jobs.add_background(self._job)
 
     def advance(self, ticks: int) -> int:
-        """Begin a snapshot when it is due; returns the ticks at which to be called again."""
+        """Begin a snapshot when it is due; return the ticks at which to call again."""
         config, metadata = self._broker.config, self._broker.metadata
         interval = config.metadata_log_max_snapshot_interval_ms
         due_ms = self._last_ms + interval if interval else _NEVER
@@ -94,12 +94,14 @@ class MetadataSnapshots:
         self._steps = None
         self._broker.deadlines.look_again()
         if error is not None:
-            LOG.error("no snapshot of the metadata log is written: %s", error)
+            LOG.error("a snapshot of the metadata log could not be written: %s", error)
         else:
             self._finished()
 
     def _finished(self) -> None:
-        """A snapshot is there: what lies before older ones may go (``metadata.max.retention``)."""
+        """Add the finished snapshot; schedule the deletion of older ones and of the log before them
+        (``metadata.max.retention``).
+        """
         metadata, broker = self._broker.metadata, self._broker
         LOG.info("%s is written", metadata.log.files.join(metadata.log.directory, self._snapshot.name))
         metadata.snapshots.append(self._snapshot)
@@ -121,7 +123,7 @@ class MetadataSnapshots:
         return FileRemoval(metadata.log.files, paths, lambda left: None)
 
     def close(self) -> None:
-        """Give up what is under way; no piece of it runs."""
+        """Abandon the snapshot in progress; no piece of it may be running."""
         steps, self._steps = self._steps, None
         if steps is not None:
             steps.close()
@@ -131,20 +133,20 @@ class MetadataSnapshots:
 
 
 class Piece:
-    """Some steps of a snapshot; ``is_last``: it is complete."""
+    """Some steps of a snapshot; ``is_last`` after the last one."""
 
     def __init__(self, steps: Generator[int]) -> None:
         self._steps = steps
         self.is_last = False
 
     def run(self) -> None:
-        """Run them. Raises KafkaError and OSError."""
+        """Run the steps. Raises KafkaError and OSError."""
         self.is_last = run_some(self._steps, PIECE_COST)
 
     def finish(self, error: Exception | None) -> None:
-        """Nothing depends on them yet."""
+        """Do nothing."""
 
 
 def _logged(error: Exception | None) -> None:
     if error is not None:
-        LOG.error("the metadata log is not shortened: %s", error)
+        LOG.error("old parts of the metadata log could not be deleted: %s", error)

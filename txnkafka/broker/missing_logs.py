@@ -1,7 +1,7 @@
-"""Creates the logs of partitions that are in the registry and whose directories could not be created: the
-disk was full, or failed for a while. Clients get KAFKA_STORAGE_ERROR until then.
+"""Retries the creation of logs of registered partitions, after their directories could not be created.
 
-At a start ``Topics.reconcile`` does the same.
+The disk was full, or failed for a while. Until then clients get KAFKA_STORAGE_ERROR. At a start
+``Topics.reconcile`` does the same.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ _NEVER: Final = (1 << 63) - 1
 
 
 class MissingLogs:
-    """Tries again, a second after a creation has failed."""
+    """Retries a failed creation after a second."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._has_failed = False
         self._retry_ticks = _NEVER
-        self._said = ""  # why the last creation failed
+        self._said = ""  # error of the last creation
 
     def creation_failed(self) -> None:
-        """A creation has failed; try again in a second."""
+        """Note that a creation has failed; retry it in a second."""
         self._has_failed = True
         self._broker.deadlines.look_again()
 
     def advance(self, now_ms: int, ticks: int) -> int:
-        """Try again when it is time; returns the ticks at which to be called again."""
+        """Retry when it is time; return the ticks at which to call again."""
         if self._has_failed:
             self._has_failed, self._retry_ticks = False, ticks + RETRY_MS
         elif ticks >= self._retry_ticks:
@@ -60,7 +60,7 @@ class MissingLogs:
         if error is not None:
             if str(error) != self._said:
                 self._said = str(error)
-                LOG.error("partitions without a directory, tried again each second: %s", error)
+                LOG.error("partitions without a directory, retried every second: %s", error)
             self.creation_failed()
         else:
             self._said = ""

@@ -1,4 +1,4 @@
-"""The error codes that clients of older API versions understand: the coordinator's table, for handlers."""
+"""Error codes for clients of older API versions: the coordinator's table, for handlers."""
 
 from __future__ import annotations
 

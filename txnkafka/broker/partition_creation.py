@@ -1,4 +1,4 @@
-"""More partitions for a topic: in the registry, durably, then on the disk.
+"""Adds partitions to a topic: first in the registry, durably, then on the disk.
 
 Source: ``ReplicationControlManager.createPartitions`` (KIP-195).
 """
@@ -29,8 +29,9 @@ __all__ = ["EnlargedTopic", "MorePartitions", "create_partitions"]
 
 
 class MorePartitions(NamedTuple):
-    """How many partitions a topic shall have. ``assignments`` are the replicas of each new one, where the
-    client chose them."""
+    """A topic and its new number of partitions. ``assignments`` are the replicas of each new partition, if
+    the client has chosen them.
+    """
 
     name: str
     partition_count: int
@@ -38,13 +39,15 @@ class MorePartitions(NamedTuple):
 
 
 class _Room:
-    """How many partitions a request may still create: the broker makes records of all of them at once."""
+    """The number of partitions that a request may still create; the broker makes the records of all of
+    them at once.
+    """
 
     def __init__(self) -> None:
         self._left = MOST_PARTITIONS
 
     def take(self, count: int) -> bool:
-        """Whether there is room for so many; then it is taken."""
+        """Take this many partitions; return False if too few are left."""
         if count > self._left:
             return False
         self._left -= count
@@ -52,7 +55,7 @@ class _Room:
 
 
 class EnlargedTopic(NamedTuple):
-    """What became of a topic that was to have more partitions."""
+    """The result for a topic that was to be enlarged."""
 
     name: str
     error: ErrorCode
@@ -66,7 +69,7 @@ def create_partitions(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Enlarge topics, each for itself; the answer comes when all new partitions can be written to."""
+    """Enlarge topics, each by itself; answer when all new partitions can be written to."""
     results: dict[int, EnlargedTopic] = {}
 
     def done(i: int, result: EnlargedTopic) -> None:
@@ -88,7 +91,7 @@ def _enlarge(
     reply: Callable[[EnlargedTopic], None],
     validate_only: bool,
 ) -> None:
-    """Enlarge one topic when no other change of it is under way."""
+    """Enlarge one topic, after earlier changes of it have ended."""
     turn = broker.turns.of((TOPIC_RESOURCE, wanted.name))
 
     def done(error: ErrorCode, message: str | None = None) -> None:
@@ -98,7 +101,7 @@ def _enlarge(
     def begin() -> None:
         topic = broker.image.topics.get(wanted.name)
         if topic is None:
-            refused = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {wanted.name}"
+            refused = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"the topic {wanted.name} does not exist"
         else:
             refused = _refusal(broker, topic, wanted, room) or (ErrorCode.NONE, "")
         error, message = refused
@@ -113,10 +116,10 @@ def _enlarge(
 def _refusal(
     broker: Broker, topic: TopicImage, wanted: MorePartitions, room: _Room
 ) -> tuple[ErrorCode, str] | None:
-    """Why a topic cannot be enlarged; None when it can."""
+    """Return the refusal of an enlargement, or None."""
     has, additional = len(topic.partitions), wanted.partition_count - len(topic.partitions)
     if topic.name in COORDINATORS_TOPICS:
-        message = f"ids are found by the number of partitions of {topic.name}: it cannot be changed"
+        message = f"{topic.name} cannot be enlarged: ids are found by its number of partitions"
         return ErrorCode.INVALID_TOPIC_EXCEPTION, message
     if not additional:
         return ErrorCode.INVALID_PARTITIONS, f"Topic already has {has} partition(s)."
@@ -134,7 +137,7 @@ def _refusal(
             )
             return ErrorCode.INVALID_REPLICA_ASSIGNMENT, message
         if any(list(nodes) != [broker.node_id] for nodes in wanted.assignments):
-            return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "there is one node, and it has all replicas"
+            return ErrorCode.INVALID_REPLICA_ASSIGNMENT, "the only node has all replicas"
     if not room.take(additional):
         message = f"at most {MOST_PARTITIONS} partitions can be created by one request"
         return ErrorCode.POLICY_VIOLATION, message
@@ -171,6 +174,6 @@ def _register(
 
 
 def _creation(broker: Broker, partitions: dict[TopicPartition, str]) -> Work | None:
-    """The work that makes their directories, unless another attempt has made them."""
+    """Return the work that makes the missing directories; None if another attempt has made them."""
     missing = {each: partitions[each] for each in partitions if each not in broker.logs}
     return broker.data.creation(missing, now_ms=broker.now_ms) if missing else None

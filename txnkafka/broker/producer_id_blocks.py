@@ -1,4 +1,5 @@
-"""Blocks of producer ids, taken from the metadata log: no owner of the directory gives an id out twice.
+"""Blocks of producer ids, taken from the metadata log, so that no id is assigned twice over all owners of the
+directory.
 
 Source: ``ProducerIdControlManager``, ``RPCProducerIdManager``.
 """
@@ -19,7 +20,7 @@ __all__ = ["ProducerIdBlocks"]
 
 
 class ProducerIdBlocks:
-    """``producer_ids`` gives out ids; its blocks are records of the metadata log that are durable."""
+    """The producer ids of a broker; each block is a durable record of the metadata log."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -46,9 +47,9 @@ class ProducerIdBlocks:
         broker.durability.when_durable(metadata.log, durable)
 
     def _largest_known(self) -> int:
-        """The largest producer id in any log: none of them may be given out again."""
+        """Return the largest producer id in any log, above which ids can be assigned."""
         if self._broker.metadata.image.next_producer_id:
-            return -1  # the registry knows better, and was asked before
+            return -1  # the registry has a larger one
         largest = -1
         for log in self._broker.logs.values():
             largest = max([largest, *(entry.producer_id for entry in log.producers.entries())])

@@ -1,8 +1,9 @@
-"""Raises the epochs of transactional ids above those that the partitions know, when a broker starts.
+"""At a start, raises the epochs of transactional ids above the epochs in the partitions.
 
-``__transaction_state`` may lose its end while the partitions keep theirs: a power cut with ``page_cache``, or
-a directory that was restored in parts. InitProducerId would then give an epoch that the partitions have seen,
-and refuse the next transaction. The raised epoch becomes durable with the next record of the id.
+``__transaction_state`` may lose its end while the partitions keep theirs: after a power cut with
+``page_cache``, or when a directory was partly restored. InitProducerId would then assign an epoch that
+partitions have already seen, and they would refuse the next transaction. The raised epoch becomes durable
+with the next record of the id.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ __all__ = ["raise_epochs", "seen_epochs"]
 
 
 def seen_epochs(broker: Broker) -> dict[int, SeenEpochs]:
-    """Return the largest epochs that the partitions have of each producer id."""
+    """Return the largest epochs in the partitions for each producer id."""
     found: dict[int, SeenEpochs] = {}
     for log in broker.logs.values():
         for entry in log.producers.entries():
             epoch = entry.producer_epoch
-            # the epoch of a marker has no data yet, unless it is the epoch of the transaction that it ends
+            # no data has the epoch of a marker yet, unless it is the epoch of the transaction that the marker
+            # ends
             of_data = epoch if entry.last_sequence >= 0 else epoch - 1
             known = found.get(entry.producer_id)
             if known is not None:
@@ -36,13 +38,14 @@ def seen_epochs(broker: Broker) -> dict[int, SeenEpochs]:
 
 
 def raise_epochs(coordinator: TransactionCoordinator) -> dict[int, int]:
-    """Give each transactional id an epoch above those that ``coordinator.seen`` has for its producer id. A
-    decided transaction keeps its epoch until its markers are written. Returns the epochs before, by producer
-    id, of the ids of which the coordinator's log has lost records.
+    """Give each transactional id an epoch above those in ``coordinator.seen`` for its producer id.
 
-    A client that goes on with its old epoch is fenced: its transaction may have partitions that the log has
-    lost, and must not be committed without them. So is one whose transaction is ongoing for the coordinator,
-    although later ones followed: how it ended is not known.
+    A decided transaction keeps its epoch until its markers are written. Returns the previous epochs, by
+    producer id, of the ids whose records the coordinator's log has lost.
+
+    A client that continues with its old epoch is fenced: its transaction may have partitions that the log has
+    lost, and must not be committed without them. So is a client whose transaction is ongoing for the
+    coordinator although later ones followed: its outcome is unknown.
     """
     before: dict[int, int] = {}
     seen: dict[int, SeenEpochs] = {}

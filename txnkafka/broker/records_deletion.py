@@ -23,7 +23,7 @@ __all__ = ["Deleted", "delete_records"]
 
 
 class Deleted(NamedTuple):
-    """What became of one partition: where its log begins now."""
+    """The result for one partition, with its new log start."""
 
     error: ErrorCode
     low_watermark: int = -1
@@ -34,9 +34,10 @@ def delete_records(
     offsets: Mapping[TopicPartition, int],
     reply: Callable[[dict[TopicPartition, Deleted]], None],
 ) -> None:
-    """Delete the records below an offset of each partition, -1 for its high watermark. Answers when all log
-    starts are durable. A partition that has to keep its records (internal topics, those that are only
-    compacted) is refused, others go on."""
+    """Delete the records below an offset of each partition; -1 means its high watermark. Answers when all
+    log starts are durable. A partition that must keep its records (internal, or only compacted) is
+    refused; the others continue.
+    """
     results: dict[TopicPartition, Deleted] = {}
 
     def decide(partition: TopicPartition, deleted: Deleted) -> None:
@@ -68,7 +69,7 @@ def _refusal(broker: Broker, partition: TopicPartition) -> ErrorCode | None:
 
 
 def _begin(broker: Broker, partition: TopicPartition, offset: int) -> Work | None:
-    """The work that makes the new start durable; None when it is already. Raises KafkaError."""
+    """Return the work that makes the new start durable; None if it already is. Raises KafkaError."""
     if partition not in broker.logs:  # the topic was deleted while this waited
         return None
     return broker.data.records_deletion(partition, offset)[1]
@@ -87,4 +88,4 @@ def _done(
         decide(partition, Deleted(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
     else:
         decide(partition, Deleted(ErrorCode.NONE, log.log_start_offset))
-        broker.fetches.on_progress([partition])  # some may wait below the new start
+        broker.fetches.on_progress([partition])  # requests may wait below the new start

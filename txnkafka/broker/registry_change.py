@@ -1,4 +1,4 @@
-"""Records for the registry: appended, durable, and then in the image."""
+"""Changes of the registry: records are appended, become durable, and are then applied to the image."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ __all__ = ["register", "register_voter"]
 def register(
     broker: Broker, records: Sequence[LogRecord], then: Callable[[ErrorCode, str | None], None]
 ) -> None:
-    """Append records as one batch, and call ``then`` when the image has them, or with the error and what
-    there is to say of it."""
+    """Append records as one batch. ``then`` is called with NONE after they were applied to the image, or
+    with an error and its message.
+    """
     metadata = broker.metadata
     _change(broker, lambda: metadata.append(records, broker.now_ms), lambda: metadata.apply(records), then)
 
@@ -32,7 +33,7 @@ def register_voter(
     records: Sequence[LogRecord],
     then: Callable[[ErrorCode, str | None], None],
 ) -> None:
-    """Like ``register``, after the records that move the voter from the configuration to the log."""
+    """Append like ``register``, after the records that move the voter from the configuration to the log."""
     metadata = broker.metadata
 
     def append() -> None:

@@ -1,5 +1,6 @@
-"""What a broker is asked and what it answers, as values. They are those of Kafka's requests without versions:
-handlers translate between these and the messages of the wire."""
+"""Requests to a broker and its answers, as values. They are Kafka's requests without versions: handlers
+translate between them and messages.
+"""
 
 from __future__ import annotations
 
@@ -32,9 +33,12 @@ NO_LEADER_EPOCH = -1
 
 @dataclass(slots=True, eq=False)
 class ProduceRequest:
-    """Batches for partitions, one for each: views of the request, which must not change before the answer.
-    ``version`` is that of Produce: it decides how partitions join the transaction, and which error codes the
-    client understands."""
+    """At most one batch for each partition. The batches are views of the message, which must not change
+    before the answer.
+
+    ``version`` is the version of Produce: it decides how partitions join the transaction, and which error
+    codes the client understands.
+    """
 
     batches: Mapping[TopicPartition, memoryview | None]
     transactional_id: str | None = None
@@ -44,12 +48,12 @@ class ProduceRequest:
 
     @property
     def is_implicit_add(self) -> bool:
-        """Whether partitions join the transaction by this request (KIP-890)."""
+        """Return whether this request adds partitions to the transaction (KIP-890)."""
         return self.version >= 12
 
 
 class ProduceResult(NamedTuple):
-    """The answer for one partition. ``record_errors`` are pairs of a record's number and what is wrong."""
+    """The answer for one partition. ``record_errors`` are pairs of a record's number and its error."""
 
     error: ErrorCode
     base_offset: int = -1
@@ -60,9 +64,10 @@ class ProduceResult(NamedTuple):
 
 
 class FetchPartition(NamedTuple):
-    """From where on a partition is fetched; ``current_leader_epoch`` is -1 when the client knows none, and
-    ``last_fetched_epoch``, the epoch of the record before ``offset``, when it does not ask whether the log
-    still has that (KIP-595)."""
+    """A partition to fetch from ``offset`` on. ``current_leader_epoch`` is -1 if the client knows none.
+    ``last_fetched_epoch`` is the epoch of the record before ``offset``, or -1 if the client does not ask
+    whether the log still has this record (KIP-595).
+    """
 
     topic_partition: TopicPartition
     offset: int
@@ -73,8 +78,9 @@ class FetchPartition(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class FetchRequest:
-    """Partitions in the order in which they are read, until ``max_bytes`` are there. The answer waits until
-    ``min_bytes`` are, or ``max_wait_ms`` are over (KIP-74). ``room`` says how many bytes it may have then."""
+    """Partitions in the order in which they are read, up to ``max_bytes``. The answer waits for
+    ``min_bytes`` or ``max_wait_ms`` (KIP-74). ``room`` returns the limit of bytes at that time.
+    """
 
     partitions: Sequence[FetchPartition]
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
@@ -85,9 +91,10 @@ class FetchRequest:
 
 
 class FetchedPartition(NamedTuple):
-    """The answer for one partition. ``records``, where there are any, must be released. The aborted
-    transactions are None unless the request was read_committed. ``diverging``, instead of records, is the
-    largest epoch that the log and the client have in common, and where it ends in the log."""
+    """The answer for one partition. ``records``, if any, must be released. The aborted transactions are
+    None unless the request was read_committed. ``diverging``, in place of records, is the largest epoch
+    that log and client have in common, and its end offset in the log.
+    """
 
     error: ErrorCode
     high_watermark: int = -1
@@ -99,7 +106,7 @@ class FetchedPartition(NamedTuple):
 
 
 class OffsetQuery(NamedTuple):
-    """ListOffsets for one partition: a time in milliseconds, or one of the special ones."""
+    """ListOffsets for one partition: a timestamp in milliseconds, or a special one."""
 
     topic_partition: TopicPartition
     timestamp: int
@@ -107,7 +114,7 @@ class OffsetQuery(NamedTuple):
 
 
 class OffsetAnswer(NamedTuple):
-    """Where a time is in a log; -1 where it is nowhere."""
+    """The offset for a timestamp; -1 if no record matches."""
 
     error: ErrorCode = ErrorCode.NONE
     timestamp: int = -1
@@ -117,8 +124,9 @@ class OffsetAnswer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to create. -1 stands for the defaults of the broker. ``assignments`` are the replicas of each
-    partition, where the client chose them."""
+    """A topic to create; -1 means the default of the broker. ``assignments`` are the replicas of each
+    partition, if the client has chosen them.
+    """
 
     name: str
     partition_count: int = -1
@@ -128,7 +136,7 @@ class NewTopic:
 
 
 class TopicResult(NamedTuple):
-    """What became of a topic that was to be created."""
+    """The result for a topic that was to be created."""
 
     name: str
     error: ErrorCode
@@ -139,7 +147,7 @@ class TopicResult(NamedTuple):
 
 
 class DeletedTopic(NamedTuple):
-    """What became of a topic that was to be deleted."""
+    """The result for a topic that was to be deleted."""
 
     name: str | None
     topic_id: str | None

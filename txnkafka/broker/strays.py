@@ -1,8 +1,8 @@
-"""Sets files aside that are in the way of new partitions: those of a topic that the registry never had, or
-could not delete.
+"""Sets aside files that block new partitions: files of a topic that the registry never had, or could not
+delete.
 
-That is durable before the registry has the new partitions: otherwise they would begin with the records of
-another topic, and the next start would find a directory with another topic id.
+The rename is durable before the registry has the new partitions. Otherwise they would begin with the records
+of another topic, and the next start would find a directory with another topic id.
 
 Source: ``LogManager.isStrayReplica``; Apache Kafka sets all strays aside when it starts.
 """
@@ -28,9 +28,12 @@ LOG = logging.getLogger("txnkafka.broker")
 
 
 def has_files(broker: Broker, partition: TopicPartition) -> bool:
-    """Whether there is a directory of the partition: open, refused, one that is to be deleted, or one that
-    ``MissingLogs`` is making for a topic that was deleted meanwhile. The next topic of the name must not be
-    served with that: it is deleted, with all that was appended to it."""
+    """Return whether the partition has a directory: open, refused, to be deleted, or in creation by
+    ``MissingLogs`` for a topic that was since deleted.
+
+    The next topic of the name must not be served from this directory, which is deleted with all records in
+    it.
+    """
     data = broker.data
     return any(partition in known for known in (data.logs, data.retired, data.refused, data.in_creation))
 
@@ -38,8 +41,9 @@ def has_files(broker: Broker, partition: TopicPartition) -> bool:
 def set_aside(
     broker: Broker, partitions: Iterable[TopicPartition], then: Callable[[Exception | None], None]
 ) -> None:
-    """Rename the directories of partitions that are to be created to ``…-stray``; call ``then`` when nothing
-    is in the way, or with the first error."""
+    """Rename blocking directories of partitions to ``…-stray``; call ``then`` when the names are free, or
+    with the first error.
+    """
     left = [partition for partition in partitions if has_files(broker, partition)]
     if not left:
         then(None)
@@ -51,13 +55,13 @@ def set_aside(
         if partition == left[-1]:
             then(errors[0] if errors else None)
 
-    for partition in left:  # behind the deletions that are on their way
+    for partition in left:  # after the deletions in progress
         broker.jobs.add(partial(_setting_aside, broker, partition), partial(done, partition))
 
 
 def _setting_aside(broker: Broker, partition: TopicPartition) -> Work:
-    """There is work in any case: after it the host looks for what it has to flush."""
+    """Return work in any case: after it the host checks for flushes."""
     if not has_files(broker, partition):
         return DirectorySync(broker.data.files, broker.data.path)
-    LOG.warning("%s is in the way of a new partition, and is renamed to …-stray", partition)
+    LOG.warning("%s blocks a new partition, and is renamed to …-stray", partition)
     return broker.manager.setting_aside(partition)

@@ -1,4 +1,4 @@
-"""Deletes a topic: from the registry, durably, then from the disk.
+"""Deletes a topic: first in the registry, durably, then on the disk.
 
 Source: ``ReplicationControlManager.deleteTopics``, ``LogManager.asyncDelete``.
 """
@@ -35,8 +35,9 @@ def delete_topic(
     topic_id: str | None,
     reply: Callable[[DeletedTopic], None],
 ) -> None:
-    """Delete the topic ``name``, which the client has asked for by ``topic_id`` if that is not None. Answers
-    when it is durably out of the registry."""
+    """Delete the topic ``name``; ``topic_id`` is not None if the client has named it by id. Answers when
+    the registry change is durable.
+    """
     turn = broker.turns.of((TOPIC_RESOURCE, name or ""))
 
     def done(result: DeletedTopic) -> None:
@@ -84,7 +85,7 @@ def _delete(broker: Broker, topic: TopicImage, done: Callable[[DeletedTopic], No
 
 
 def _remove(broker: Broker, partition: TopicPartition) -> None:
-    """Take a partition out of service, and delete its files when their turn comes."""
+    """Stop serving a partition, and schedule the deletion of its files."""
     broker.fetches.on_progress([partition])
     broker.transactions.on_deleted(partition)
     broker.data.retire(partition)  # at once: the next topic of this name must not get its records
@@ -96,4 +97,4 @@ def _remove(broker: Broker, partition: TopicPartition) -> None:
 
 def _removed(partition: TopicPartition, error: Exception | None) -> None:
     if error is not None:
-        LOG.error("%s is not deleted: %s", partition, error)
+        LOG.error("%s could not be deleted: %s", partition, error)

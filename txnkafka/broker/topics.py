@@ -1,7 +1,7 @@
-"""Topics: created and deleted in the registry, and then on the disk.
+"""Creation and deletion of topics: first in the registry, then on the disk.
 
-The order is Kafka's: the record is durable before a directory is made or removed, so that a crash in between
-leaves work for the next start (``reconcile``) and never a partition outside of the registry.
+The order is Kafka's: the record is durable before a directory is made or removed. So a crash in between
+leaves work for the next start (``reconcile``), but never a partition outside the registry.
 
 Source: ``ReplicationControlManager.createTopics``, ``TopicConfig``, ``LogManager``.
 """
@@ -42,7 +42,7 @@ _METADATA_TOPIC = "__cluster_metadata"
 
 
 class Topics:
-    """Creates and deletes topics of a broker."""
+    """The topics of a broker."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
@@ -52,11 +52,11 @@ class Topics:
     # At start
 
     def reconcile(self, now_ms: int) -> None:
-        """Let the disk and the registry agree, here and now: all partitions get a new leader epoch, those
-        without a directory an empty one. Directories that the registry does not know are not served; of a
-        registry without topics they become topics, because it was just created.
+        """Make the disk and the registry agree, now: all partitions get a new leader epoch, those without a
+        directory an empty one.
 
-        Raises KafkaError and OSError.
+        Directories that the registry does not know are not served; a registry that was just created adopts
+        them as topics. Raises KafkaError and OSError.
         """
         broker = self._broker
         if not broker.image.topics and broker.metadata.epoch == 1:
@@ -69,7 +69,7 @@ class Topics:
         }
         self._remove_strays(known)
         for partition in sorted(known.keys() & broker.logs.keys() - broker.data.topic_ids.keys()):
-            # after a crash while it was created; Apache Kafka would put such a directory aside
+            # after a crash during its creation; Apache Kafka would set such a directory aside
             broker.data.give_topic_id(partition, known[partition])
         missing = {
             partition: topic_id
@@ -80,8 +80,9 @@ class Topics:
             perform(broker.data.creation(missing, now_ms=now_ms))
 
     def _remove_strays(self, known: Mapping[TopicPartition, str]) -> None:
-        """Finish deletions that a crash has interrupted. Other partitions that are not in the registry stay,
-        and are not served. Raises KafkaError for one whose name the registry gives to another topic."""
+        """Finish deletions that a crash has interrupted. Other partitions outside the registry stay, and
+        are not served. Raises KafkaError for one whose name the registry gives to another topic.
+        """
         broker = self._broker
         for partition, topic_id in list(broker.data.topic_ids.items()):
             if known.get(partition) == topic_id:
@@ -90,15 +91,16 @@ class Topics:
                 perform(broker.manager.deletion(partition))
             elif partition in known:
                 raise KafkaError(
-                    f"{partition} has the topic id {topic_id}, the metadata log has {known[partition]}"
+                    f"{partition} has the topic id {topic_id}, but the metadata log has {known[partition]}"
                 )
         for partition in broker.logs:
             if partition not in known:
                 LOG.warning("%s is not in the metadata log, and is not served", partition)
 
     def _adopt(self, now_ms: int) -> None:
-        """Take the partitions of a directory that no broker has had into the registry; the topics of
-        coordinators get the configs that they are created with."""
+        """Add the partitions of a directory that no broker has used to the registry; coordinators' topics
+        get the configs of their creation.
+        """
         records: list[LogRecord] = []
         topic_ids: dict[str, str] = {}
         for partition in sorted(self._broker.logs):
@@ -122,7 +124,7 @@ class Topics:
             log.update_config(self._broker.configs.of_topic(partition.topic))
 
     def partition_record(self, topic_id: str, number: int) -> LogRecord:
-        """The record of a new partition, which this node leads."""
+        """Return the record of a new partition, led by this node."""
         directory_id = self._broker.data.identity.directory_id or random_uuid()
         return metadata_records.partition(topic_id, number, self._broker.node_id, directory_id)
 
@@ -135,7 +137,7 @@ class Topics:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Create topics, each for itself; the answer comes when all of them can be written to."""
+        """Create topics, each by itself; answer when all of them can be written to."""
         results: dict[int, TopicResult] = {}
 
         def done(i: int, result: TopicResult) -> None:
@@ -145,7 +147,7 @@ class Topics:
 
         if not topics:
             reply([])
-        # a negative count, which is refused below, must not make room for others
+        # a negative count, refused below, must not make room for others
         if sum(max(0, self._partition_count(topic)) for topic in topics) > MOST_PARTITIONS:
             message = f"at most {MOST_PARTITIONS} partitions can be created by one request"
             refused = [TopicResult(topic.name, ErrorCode.POLICY_VIOLATION, message) for topic in topics]
@@ -156,8 +158,9 @@ class Topics:
         self._begun(topic.name for topic in topics)
 
     def auto_create(self, names: Iterable[str], reply: Callable[[dict[str, ErrorCode]], None]) -> None:
-        """Create topics that a client has named, with the defaults of the broker. A topic that is there, or
-        was being created, is no error."""
+        """Create topics that a client has named, with the defaults of the broker. A topic that exists, or
+        is in creation, is no error.
+        """
         wanted = [topic_by_default(name, self._broker.config) for name in names]
 
         def created(results: list[TopicResult]) -> None:
@@ -167,14 +170,15 @@ class Topics:
         self.create(wanted, created)
 
     def create_internal(self, name: str) -> None:
-        """Create one of Kafka's own topics, unless that is under way."""
+        """Create an internal topic, unless its creation is running."""
         if name not in self._in_creation:
             self._create(topic_by_default(name, self._broker.config), _log_failure, False)
             self._begun([name])
 
     def when_created(self, name: str, call: Callable[[TopicResult], None]) -> bool:
-        """Call when the creation of a topic that is under way has succeeded or failed; False, and no call,
-        when none is under way."""
+        """Call when the running creation of a topic has succeeded or failed. Return False, without a call,
+        if none is running.
+        """
         waiting = self._in_creation.get(name)
         if waiting is None:
             return False
@@ -190,7 +194,7 @@ class Topics:
         refusal = self._refusal(topic)
         count = self._partition_count(topic)
         configs = {name: value for name, value in topic.configs.items() if value is not None}
-        if refusal is not None or validate_only:  # Kafka's answer has an id, too
+        if refusal is not None or validate_only:  # Kafka's answer also has an id
             result = refusal or TopicResult(topic.name, ErrorCode.NONE, None, random_uuid(), count, configs)
             broker.durability.soon(lambda: reply(result))
             return
@@ -206,13 +210,13 @@ class Topics:
         set_aside(broker, partitions, partial(self._register, created, records, broker.now_ms))
 
     def _begun(self, names: Iterable[str]) -> None:
-        """The topics of a request are in creation, those that were not refused."""
+        """Note the topics of a request whose creation has begun."""
         self._colliding.begin(name for name in names if name in self._in_creation)
 
     def _register(
         self, created: TopicResult, records: Sequence[LogRecord], now_ms: int, error: Exception | None
     ) -> None:
-        """Nothing is in the way of the topic: register it."""
+        """Register the topic, after blocking files were set aside."""
         broker = self._broker
         try:
             if error is None:
@@ -230,7 +234,7 @@ class Topics:
     def _registered(
         self, created: TopicResult, records: Sequence[LogRecord], error: ErrorCode, now_ms: int
     ) -> None:
-        """The topic is in the registry: make its directories."""
+        """Make the directories of the registered topic."""
         if error != ErrorCode.NONE:
             self._created(created._replace(error=error, topic_id=None))
             return
@@ -245,7 +249,7 @@ class Topics:
         )
 
     def is_in_creation(self, name: str) -> bool:
-        """Whether a topic is being created."""
+        """Return whether a topic is in creation."""
         return name in self._in_creation
 
     def _created(self, result: TopicResult) -> None:
@@ -263,7 +267,7 @@ class Topics:
         return self._broker.config.num_partitions if topic.partition_count == -1 else topic.partition_count
 
     def _refusal(self, topic: NewTopic) -> TopicResult | None:
-        """Why a topic cannot be created; None when it can."""
+        """Return the refusal of a topic, or None."""
 
         def refused(error: ErrorCode, message: str) -> TopicResult:
             return TopicResult(topic.name, error, message)
@@ -286,21 +290,23 @@ class Topics:
             )
         if topic.assignments:
             if topic.partition_count != -1 or topic.replication_factor != -1:
-                return refused(ErrorCode.INVALID_REQUEST, "assignments exclude partitions and replicas")
+                return refused(
+                    ErrorCode.INVALID_REQUEST, "assignments exclude num_partitions and replication_factor"
+                )
             if sorted(topic.assignments) != list(range(len(topic.assignments))) or any(
                 list(nodes) != [self._broker.node_id] for nodes in topic.assignments.values()
             ):
-                return refused(
-                    ErrorCode.INVALID_REPLICA_ASSIGNMENT, "there is one node, and it has all replicas"
-                )
+                return refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "the only node has all replicas")
         if topic.replication_factor not in (-1, 1):
             return refused(
                 ErrorCode.INVALID_REPLICATION_FACTOR,
-                f"there is one broker, the replication factor cannot be {topic.replication_factor}",
+                f"the replication factor must be 1, not {topic.replication_factor}: only one broker exists",
             )
         count = self._partition_count(topic)
         if count < 1:
-            return refused(ErrorCode.INVALID_PARTITIONS, f"a topic of {count} partitions cannot be created")
+            return refused(
+                ErrorCode.INVALID_PARTITIONS, f"the number of partitions must be at least 1, not {count}"
+            )
         return self._config_refusal(topic)
 
     def _config_refusal(self, topic: NewTopic) -> TopicResult | None:
@@ -324,7 +330,7 @@ class Topics:
         topic_ids: Sequence[str],
         reply: Callable[[list[DeletedTopic]], None],
     ) -> None:
-        """Delete topics by name or by id; the answer comes when that is durable."""
+        """Delete topics by name or by id; answer when the deletion is durable."""
         image = self._broker.image
         wanted: list[tuple[str | None, str | None]] = [(name, None) for name in names]
         wanted += [(image.topic_names.get(topic_id), topic_id) for topic_id in topic_ids]
@@ -343,7 +349,7 @@ class Topics:
 
 def _log_failure(result: TopicResult) -> None:
     if result.error != ErrorCode.NONE:
-        LOG.error("%s is not created: %s", result.name, result.message or result.error.name)
+        LOG.error("%s could not be created: %s", result.name, result.message or result.error.name)
 
 
 def _there_already(name: str) -> TopicResult:

@@ -1,7 +1,7 @@
-"""Changes of one thing of the registry, one after the other.
+"""Serialize changes of one entity of the registry.
 
-The image changes when a record is durable. A change that is decided by the image, such as more partitions for
-a topic, must not be decided while an earlier change of the same topic is on its way to the disk.
+The image changes when a record is durable. A change that depends on the image, such as adding partitions to a
+topic, must not be decided while an earlier change of the same topic is not durable.
 """
 
 from __future__ import annotations
@@ -20,21 +20,22 @@ __all__ = ["Turn", "Turns"]
 
 
 class Turns:
-    """Who changes what."""
+    """The queues of changes by entity."""
 
     def __init__(self, failures: Failures, durability: Durability) -> None:
         self.failures = failures
         self.durability = durability
-        self.waiting: dict[Hashable, deque[Callable[[], None]]] = {}  # of what is being changed
+        self.waiting: dict[Hashable, deque[Callable[[], None]]] = {}  # by the entity that is being changed
 
     def of(self, thing: Hashable) -> Turn:
-        """A turn of a change of ``thing``, which has not begun."""
+        """Return a turn for a change of ``thing``, which has not begun."""
         return Turn(self, thing)
 
 
 class Turn:
-    """Ends when its holder says so, whatever became of the change, and when something raises: while it
-    begins, or in a call that is made later for it."""
+    """The turn of one change. Its holder ends it, whatever the outcome; an exception also ends it, at its
+    begin or in a deferred call.
+    """
 
     def __init__(self, turns: Turns, thing: Hashable) -> None:
         self._turns = turns
@@ -42,7 +43,7 @@ class Turn:
         self._is_held = False
 
     def take(self, begin: Callable[[], None]) -> None:
-        """Call ``begin`` when no earlier change of the thing is under way: now, or after its end."""
+        """Call ``begin`` once no earlier change of the entity is running: now, or after its end."""
         failures, owner = self._turns.failures, self._turns.failures.owner
 
         def failed(error: Exception) -> None:
@@ -69,7 +70,7 @@ class Turn:
         begin()
 
     def end(self) -> None:
-        """The change is in the image, or never will be: the next one begins soon."""
+        """End the turn, after the change is in the image or has failed; the next one begins soon."""
         if not self._is_held:
             return
         self._is_held = False

@@ -1,4 +1,4 @@
-"""What ListTransactions filters by: the coordinator's own words, for handlers."""
+"""The filters of ListTransactions: the coordinator's types, for handlers."""
 
 from __future__ import annotations
 

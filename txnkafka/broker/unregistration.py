@@ -1,4 +1,4 @@
-"""Forgets a broker that another owner of the directory has registered.
+"""Removes a broker that another owner of the directory has registered.
 
 Source: ``ReplicationControlManager.unregisterBroker``.
 """
@@ -20,14 +20,14 @@ __all__ = ["unregister_broker"]
 
 
 def unregister_broker(broker: Broker, broker_id: int, reply: Callable[[ErrorCode, str | None], None]) -> None:
-    """Remove the registration of a broker. Answers when that is durable."""
+    """Remove the registration of a broker. Answers when the removal is durable."""
     known = [
         record.value["broker_epoch"]
         for record in broker.image.kept.of("register_broker_record")
         if record.value is not None and record.value["broker_id"] == broker_id
     ]
     if broker_id == broker.node_id:
-        message = f"broker {broker_id} is running"
+        message = f"broker {broker_id} is running, and cannot be unregistered"
         broker.durability.soon(lambda: reply(ErrorCode.INVALID_REQUEST, message))
     elif not known:
         message = f"Broker ID {broker_id} is not currently registered"

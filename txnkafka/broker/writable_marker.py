@@ -1,4 +1,4 @@
-"""``WritableMarker``: an end marker as WriteTxnMarkers asks for it."""
+"""``WritableMarker``: an end marker in a WriteTxnMarkers request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["WritableMarker"]
 
 
 class WritableMarker(NamedTuple):
-    """A marker as WriteTxnMarkers asks for it; ``transaction_version`` decides how its epoch is checked."""
+    """A marker to write; ``transaction_version`` decides how its epoch is checked."""
 
     producer_id: int
     producer_epoch: int

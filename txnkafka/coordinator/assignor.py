@@ -1,4 +1,4 @@
-"""What an assignor of the coordinator is asked, and how a group is assigned.
+"""The input and output of an assignor of the coordinator.
 
 Source: PartitionAssignor, GroupSpec, MemberSubscription (KIP-848).
 """
@@ -13,13 +13,14 @@ from txnkafka.coordinator.consumer_member import Target
 __all__ = ["Assign", "GroupSpec", "MemberSpec", "Targets"]
 
 Targets = dict[str, Target]
-"""What each member is to have."""
+"""The target assignment of each member."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
-    """``topics`` are the ids of the topics that the member is subscribed to, ``target`` is what it was to
-    have before."""
+    """A member to assign: ``topics`` are the ids of its subscribed topics, ``target`` is its previous
+    target.
+    """
 
     topics: tuple[str, ...]
     target: Target
@@ -28,8 +29,9 @@ class MemberSpec:
 
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
-    """``members`` by id, in the order in which they are looked at; ``partitions`` are the numbers of
-    partitions of all topics that somebody is subscribed to."""
+    """A group to assign: ``members`` by id, in the order of assignment; ``partitions`` are the partition
+    counts of all subscribed topics.
+    """
 
     members: Mapping[str, MemberSpec]
     partitions: Mapping[str, int]
@@ -37,4 +39,4 @@ class GroupSpec:
 
 
 Assign = Callable[[GroupSpec], Targets]
-"""An assignor: each partition goes to exactly one member, if anybody is subscribed to its topic."""
+"""An assignor: gives each partition of a subscribed topic to exactly one member."""

@@ -1,9 +1,9 @@
-"""``Begun``: since when transactions are open, for their timeouts, on a clock that may be put back.
+"""``Begun``: start times of open transactions, for their timeouts, on a clock that may be set back.
 
-A transaction that began while the clock was ahead has a beginning that lies in the future, perhaps by years.
-By its record it would stay open that much longer, and hold the last stable offset. So its age is the time
-that has passed since somebody saw that; but only for as long as it lies in the future: a clock that was wrong
-for a moment makes no transaction older.
+A transaction that began while the clock was ahead has a start time in the future, perhaps by years. By its
+record it would stay open that much longer, and hold back the last stable offset. So its age is measured in
+ticks from the moment when the coordinator noticed this. That applies only while the start time is in the
+future: a clock that was wrong for a moment makes no transaction older.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ __all__ = ["Begun"]
 
 
 class Begun:
-    """When the transactions have begun whose records name a time in the future, by transactional id."""
+    """Ticks at which start times in the future were noticed, by transactional id."""
 
     def __init__(self) -> None:
-        self._seen: dict[str, tuple[int, int]] = {}  # the time in the record, the ticks at which it was seen
+        self._seen: dict[str, tuple[int, int]] = {}  # start time in the record, ticks when it was noticed
 
     def by(self, ongoing: Iterable[TransactionMetadata], now_ms: int, ticks: int) -> dict[str, int]:
-        """Return for each open transaction a time, not later than ``now_ms``, by which it had begun."""
+        """Return for each open transaction a time, at most ``now_ms``, by which it had begun."""
         found, seen = {}, {}
         for metadata in ongoing:
             transactional_id, start = metadata.transactional_id, metadata.start_timestamp

@@ -1,6 +1,6 @@
-"""``ClassicGroup``: the members of a group of the classic protocol, and which state their rebalance is in.
+"""``ClassicGroup``: members and rebalance state of a group of the classic protocol.
 
-Data and the rules that need nothing else; ``ClassicGroups`` decides what happens when.
+This module has the data and the rules that need no other module; ``ClassicGroups`` decides when they apply.
 
     Empty -> PreparingRebalance -> CompletingRebalance -> Stable
       ^______________|   ^____________________|_____________|
@@ -24,7 +24,7 @@ CONSUMER = "consumer"  # the protocol type of consumers
 
 
 class GroupState(enum.Enum):
-    """The states, by Kafka's names. A group that is gone has none; its name is unknown."""
+    """The states, by Kafka's names. A deleted group has no state, since its name is unknown."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -34,8 +34,9 @@ class GroupState(enum.Enum):
 
 @dataclass(slots=True, eq=False)
 class Member:
-    """One member. ``joining`` and ``syncing`` answer a JoinGroup and a SyncGroup that wait; ``is_new`` until
-    its first generation is there."""
+    """One member. ``joining`` and ``syncing`` answer its waiting JoinGroup and SyncGroup; ``is_new`` until
+    its first generation is complete.
+    """
 
     member_id: str
     group_instance_id: str | None
@@ -50,25 +51,26 @@ class Member:
     is_new: bool = True
 
     def metadata(self, protocol: str | None) -> bytes:
-        """What the member says to the leader for a protocol."""
+        """Return the member's metadata for a protocol, which only the leader reads."""
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     @property
     def waits(self) -> bool:
-        """Whether an answer is due to the member: it is alive until it has got it."""
+        """Return whether the member waits for an answer; it counts as alive until it gets it."""
         return not self.is_new and (self.joining is not None or self.syncing is not None)
 
 
 class ClassicGroup:
-    """One group. ``pending`` are the ids that were given to members which have not joined with them yet,
-    ``unsynced`` the members of a generation that have not sent SyncGroup. ``state_timestamp`` is -1 where a
-    broker before Kafka 2.1 has written the group."""
+    """One group. ``pending`` has member ids that were assigned to clients which have not joined with them
+    yet, ``unsynced`` the members of a generation that have not sent SyncGroup. ``state_timestamp`` is -1
+    in a group written before Kafka 2.1.
+    """
 
     def __init__(self, group_id: str, now_ms: int) -> None:
         self.group_id = group_id
         self.state = GroupState.EMPTY
         self.state_timestamp = now_ms
-        self.was_empty = False  # before the state of now
+        self.was_empty = False  # whether the previous state was Empty
         self.generation = 0
         self.protocol_type: str | None = None
         self.protocol: str | None = None
@@ -77,7 +79,7 @@ class ClassicGroup:
         self.static: dict[str, str] = {}  # member ids by instance id
         self.pending: dict[str, None] = {}
         self.unsynced: dict[str, None] = {}
-        self.has_new_member = False  # since the initial rebalance was put off last
+        self.has_new_member = False  # since the initial rebalance was last delayed
         self._supporters: Counter[str] = Counter()  # members by the protocols that they support
 
     def become(self, state: GroupState, now_ms: int) -> None:
@@ -87,12 +89,12 @@ class ClassicGroup:
 
     @property
     def rebalance_timeout_ms(self) -> int:
-        """How long a rebalance waits for members."""
+        """The longest rebalance timeout of the members, in ms."""
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     @property
     def all_have_joined(self) -> bool:
-        """Whether nobody is waited for in PreparingRebalance."""
+        """Return whether PreparingRebalance waits for no member."""
         return not self.pending and all(member.joining for member in self.members.values())
 
     # Members
@@ -107,24 +109,24 @@ class ClassicGroup:
         self.pending.pop(member.member_id, None)
 
     def put(self, member: Member) -> None:
-        """Have a member as it is."""
+        """Add a member, or update it, without other changes to the group."""
         self.members[member.member_id] = member
         self._supporters.update(_names(member))
         if member.group_instance_id is not None:
             self.static[member.group_instance_id] = member.member_id
 
     def set_protocols(self, member: Member, protocols: tuple[Protocol, ...]) -> None:
-        """A member of the group supports these from now on."""
+        """Replace the protocols that a member supports."""
         self._forget_protocols(member)
         member.protocols = protocols
         self._supporters.update(_names(member))
 
     def _forget_protocols(self, member: Member) -> None:
         self._supporters.subtract(_names(member))
-        self._supporters += Counter()  # without those that nobody supports
+        self._supporters += Counter()  # drops protocols without a supporter
 
     def remove(self, member_id: str) -> Member:
-        """Remove a member; the next one leads if it was the leader."""
+        """Remove a member; the next member becomes the leader if it was the leader."""
         member = self.members.pop(member_id)
         self._forget_protocols(member)
         if member.group_instance_id is not None:
@@ -135,7 +137,7 @@ class ClassicGroup:
         return member
 
     def replace(self, member: Member, member_id: str) -> None:
-        """Give a static member the id of its new instance."""
+        """Give a static member the member id of its new instance."""
         old = member.member_id
         self.members = {member_id if key == old else key: each for key, each in self.members.items()}
         member.member_id = member_id
@@ -146,7 +148,7 @@ class ClassicGroup:
         self.unsynced.pop(old, None)
 
     def elect_leader(self) -> bool:
-        """Let a member lead that has joined; False when none has."""
+        """Make a member that has joined the leader; return False when none has."""
         leader = self.members.get(self.leader or "")
         if leader is not None and leader.joining is not None:
             return True
@@ -156,7 +158,7 @@ class ClassicGroup:
         return joined is not None
 
     def refusal(self, identity: Identity) -> ErrorCode | None:
-        """Why a request is not from a member, if it is not."""
+        """Return the error for a request that is not from a member, else None."""
         instance = identity.group_instance_id
         if instance is not None:
             there = self.static.get(instance)
@@ -168,20 +170,20 @@ class ClassicGroup:
     # Protocols
 
     def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-        """Whether a member with these can join."""
+        """Return whether a member with these protocols can join."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
-        if not self.members:  # the last one has gone while an id that was given is waited for
+        if not self.members:  # the last member has left while an assigned id is still pending
             return bool(protocols) and protocol_type == self.protocol_type
         common = self._common()
         return protocol_type == self.protocol_type and any(each.name in common for each in protocols)
 
     def _common(self) -> set[str]:
-        """The protocols that all members support."""
+        """Return the protocols that all members support."""
         return {name for name, count in self._supporters.items() if count == len(self.members)}
 
     def voted(self) -> str:
-        """The protocol that most members prefer among those that all support."""
+        """Return the protocol that most members prefer, out of those that all support."""
         common = self._common()
         votes = Counter(
             next(name for name in _names(member) if name in common) for member in self.members.values()
@@ -189,7 +191,7 @@ class ClassicGroup:
         return max(votes, key=lambda name: votes[name])
 
     def next_generation(self, now_ms: int) -> None:
-        """The members that are left are a new generation; without any the group is empty."""
+        """Start the next generation with the current members; a group without members becomes Empty."""
         protocol = self.voted() if self.members else None
         self.generation += 1
         self.unsynced.clear()
@@ -200,7 +202,7 @@ class ClassicGroup:
             self.become(GroupState.EMPTY, now_ms)
 
     def joined(self, member: Member) -> Joined:
-        """The answer to a member of the generation."""
+        """Return the JoinGroup answer for a member of the generation."""
         is_leader = member.member_id == self.leader
         return Joined(
             ErrorCode.NONE, member.member_id, self.generation, self.protocol_type, self.protocol,
@@ -208,7 +210,7 @@ class ClassicGroup:
         )  # fmt: skip
 
     def for_leader(self) -> list[tuple[str, str | None, bytes]]:
-        """The members with what they say to the leader."""
+        """Return all members with their metadata, for the leader."""
         return [
             (each.member_id, each.group_instance_id, each.metadata(self.protocol))
             for each in self.members.values()

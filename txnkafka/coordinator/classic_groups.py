@@ -1,7 +1,7 @@
-"""``ClassicGroups``: members of groups of the classic protocol join, are alive, and leave.
+"""``ClassicGroups``: JoinGroup, Heartbeat and LeaveGroup for groups of the classic protocol.
 
-Source: GroupMetadataManager.classicGroupJoin and its neighbours (KIP-345 static members, KIP-394 known member
-ids, KIP-814 assignments that are skipped).
+Source: GroupMetadataManager.classicGroupJoin and related methods (KIP-345 static members, KIP-394 known
+member ids, KIP-814 skipped assignments).
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ __all__ = ["ClassicGroups"]
 
 E = ErrorCode
 LONGEST_TEXT: Final = (1 << 15) - 1  # bytes
-NEW_MEMBER_TIMEOUT_MS: Final = 300_000  # of a member that waits for its first generation
+NEW_MEMBER_TIMEOUT_MS: Final = 300_000  # for a member that waits for its first generation
 
 
 @dataclass
 class ClassicGroups:
-    """``new_id`` returns what makes a member id unique."""
+    """Handler of classic members; ``new_id`` returns the unique part of a member id."""
 
     rebalance: ClassicRebalance
     new_id: Callable[[], str]
@@ -32,7 +32,7 @@ class ClassicGroups:
     # JoinGroup
 
     def join(self, group: ClassicGroup, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
-        """A member joins, or joins again."""
+        """Add a member to the group, or let it join again."""
         member_id = request.identity.member_id
         if not self._has_room(group, member_id):
             if member_id in group.members:
@@ -57,7 +57,7 @@ class ClassicGroups:
         if group.state is GroupState.PREPARING_REBALANCE:
             there = members.get(member_id)
             is_waiting = there is not None and there.joining is not None
-            if is_waiting or len(members) < most:  # most groups are far from full: do not count them
+            if is_waiting or len(members) < most:  # most groups are far from full: no count
                 return True
             return sum(each.joining is not None for each in members.values()) < most
         return member_id in members or len(members) < most
@@ -98,7 +98,7 @@ class ClassicGroups:
         if group.state is GroupState.EMPTY:
             reply(Joined(E.UNKNOWN_MEMBER_ID))
         elif group.state is GroupState.COMPLETING_REBALANCE and is_same:
-            reply(group.joined(member))  # the answer before was lost
+            reply(group.joined(member))  # the previous answer was lost
         elif group.state is GroupState.STABLE and is_same and member.member_id != group.leader:
             reply(group.joined(member))
         else:
@@ -112,7 +112,7 @@ class ClassicGroups:
         member.rebalance_timeout_ms = request.rebalance_timeout_ms
         member.session_timeout_ms = request.session_timeout_ms
         earlier, member.joining = member.joining, reply
-        if earlier is not None:  # only the last one gets the generation
+        if earlier is not None:  # only the newest request gets the generation
             earlier(Joined(E.REBALANCE_IN_PROGRESS, member.member_id))
 
     def _replace(
@@ -123,7 +123,7 @@ class ClassicGroups:
         request: JoinGroup,
         reply: Callable[[Joined], None],
     ) -> None:
-        """A new instance of a static member takes its place, mostly without a rebalance."""
+        """Replace a static member by its new instance, usually without a rebalance."""
         old_leader, old = group.leader, member.member_id
         before = member.protocols, member.rebalance_timeout_ms, member.session_timeout_ms
         joining, syncing = member.joining, member.syncing
@@ -149,7 +149,7 @@ class ClassicGroups:
         def persisted(error: ErrorCode) -> None:
             if error != E.NONE and group.members.get(member_id) is member and not member.waits:
                 protocols, member.rebalance_timeout_ms, member.session_timeout_ms = before
-                if group.state is GroupState.STABLE:  # who joined since then may support only the new ones
+                if group.state is GroupState.STABLE:  # newer members may support only the new ones
                     group.set_protocols(member, protocols)
                 self._rename(group, member, old)
                 self.rebalance.expect(group, member)
@@ -164,7 +164,7 @@ class ClassicGroups:
     # Heartbeat and LeaveGroup
 
     def heartbeat(self, group: ClassicGroup, identity: Identity) -> ErrorCode:
-        """A member is alive."""
+        """Restart the session timeout of a member; return the error for the heartbeat."""
         refused = self.rebalance.refused(group, identity)
         if refused is not None:
             return refused
@@ -175,7 +175,9 @@ class ClassicGroups:
         return E.REBALANCE_IN_PROGRESS if is_preparing else E.NONE
 
     def leave(self, group: ClassicGroup, leaving: Sequence[Identity]) -> list[ErrorCode]:
-        """Members leave; an administrator names a static one by its instance id alone."""
+        """Remove members; return an error for each. An administrator names a static member by its instance
+        id alone.
+        """
         errors = [self._leave(group, identity) for identity in leaving]
         if E.NONE in errors and group.state is not GroupState.EMPTY:
             self.rebalance.begin(group)
@@ -198,7 +200,10 @@ class ClassicGroups:
 
 
 def _member_id(name: str, random_id: str) -> str:
-    """Return a new id. A name that is nearly as long as the longest text of the protocol is cut: no answer
-    with a longer id could be written, and the leader of a group gets the ids of all."""
+    """Return a new member id.
+
+    A name close to the longest text of the protocol is cut: no response with a longer id could be written,
+    and the leader of a group gets the ids of all members.
+    """
     begin = name.encode()[: LONGEST_TEXT - len(random_id) - 1].decode(errors="ignore")
     return f"{begin}-{random_id}"

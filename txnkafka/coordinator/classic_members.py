@@ -1,10 +1,10 @@
-"""``ClassicMembers``: members of the classic protocol in consumer groups, while a group changes from one
-protocol to the other.
+"""``ClassicMembers``: members of the classic protocol in consumer groups, while a group migrates between
+protocols.
 
-Such a member joins when the coordinator says that there is a rebalance, as it is used to; its generation is
-its member epoch. But it is answered at once, and its assignment comes from the coordinator.
+Such a member joins again when the coordinator reports a rebalance, as usual for its protocol; its generation
+is its member epoch. But it is answered at once, and the coordinator computes its assignment.
 
-Source: GroupMetadataManager.classicGroupJoinToConsumerGroup and its neighbours (KIP-848).
+Source: GroupMetadataManager.classicGroupJoinToConsumerGroup and related methods (KIP-848).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ E = ErrorCode
 
 @dataclass
 class ClassicMembers:
-    """One request of a member of a consumer group a method."""
+    """Handler of classic members of consumer groups: one method for each request."""
 
     groups: ConsumerGroups
 
@@ -45,12 +45,12 @@ class ClassicMembers:
     def join(
         self, here: GroupPartition, group: ConsumerGroup, request: JoinGroup, reply: Callable[[Joined], None]
     ) -> None:
-        """A member joins, and is answered with its generation."""
+        """Add a member, and answer with its generation."""
         try:
             self._join(here, group, request, reply)
         except GroupError as error:
             reply(Joined(error.code))
-        except SchemaError:  # a name that is too long for the record
+        except SchemaError:  # a name is too long for the record
             reply(Joined(E.UNKNOWN_SERVER_ERROR))
 
     def _join(
@@ -109,7 +109,7 @@ class ClassicMembers:
         return member
 
     def _claimed(self, subscription: dict[str, Any]) -> dict[str, list[int]]:
-        """The partitions that the member says to own, of topics that exist."""
+        """Return the partitions that the member claims to own, in existing topics."""
         topics = self.groups.host.image.topics
         return {
             topics[each["topic"]].topic_id: each["partitions"]
@@ -118,8 +118,9 @@ class ClassicMembers:
         }
 
     def _is_last(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
-        """Whether a member that is replaced is the last one of the consumer protocol, and the group may
-        become a classic one."""
+        """Return whether ``replaced`` is the last member of the consumer protocol, and the group may be
+        downgraded.
+        """
         others = [each for each in group.members.values() if each.member_id != replaced.member_id]
         config = self.groups.rebalance.config
         is_small = len(group.members) <= config.max_size
@@ -135,8 +136,10 @@ class ClassicMembers:
         *,
         is_subscription_new: bool,
     ) -> None:
-        """The member takes the place of the last one of the consumer protocol: the group is a classic one,
-        with the targets that it has, and begins a rebalance if they are old."""
+        """Replace the last member of the consumer protocol, and downgrade the group to a classic group.
+
+        The classic group keeps the targets, and begins a rebalance if they are outdated.
+        """
         group, is_new = update.group, is_subscription_new
         is_rebalanced = group.assignment_epoch < update.epoch
         if not is_rebalanced:
@@ -158,7 +161,7 @@ class ClassicMembers:
     # SyncGroup, Heartbeat and LeaveGroup
 
     def sync(self, group: ConsumerGroup, request: SyncGroup, reply: Callable[[Synced], None]) -> None:
-        """A member asks for its assignment."""
+        """Return a member's assignment."""
         try:
             member, classic = self._of(group, request.identity)
             _check_protocol(classic, request)
@@ -176,7 +179,9 @@ class ClassicMembers:
         self.groups.append(group_id, (), lambda error: reply(answer if error == E.NONE else Synced(error)))
 
     def heartbeat(self, group: ConsumerGroup, identity: Identity) -> ErrorCode:
-        """A member is alive; it is told to join when it is to get other partitions."""
+        """Restart the session timeout of a member; answer REBALANCE_IN_PROGRESS when its partitions
+        change.
+        """
         try:
             member, classic = self._of(group, identity)
         except GroupError as error:
@@ -190,7 +195,9 @@ class ClassicMembers:
         return E.REBALANCE_IN_PROGRESS
 
     def _of(self, group: ConsumerGroup, identity: Identity) -> tuple[ConsumerMember, ClassicMember]:
-        """The member of this generation that sends a request."""
+        """Return the member that sent a request. Raises GroupError for another generation, instance or
+        protocol.
+        """
         if identity.group_instance_id is None:
             member = group.member(identity.member_id)
         else:
@@ -207,7 +214,9 @@ class ClassicMembers:
     def leave(
         self, here: GroupPartition, group: ConsumerGroup, leaving: Sequence[Identity], reply: Left
     ) -> None:
-        """Members of either protocol leave; an administrator names a static one by its instance id alone."""
+        """Remove members of either protocol. An administrator names a static member by its instance id
+        alone.
+        """
         errors: list[ErrorCode] = []
         gone: dict[str, ConsumerMember] = {}
         for identity in leaving:

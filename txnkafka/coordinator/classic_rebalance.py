@@ -1,8 +1,7 @@
-"""``ClassicRebalance``: how a group of the classic protocol gets from one generation to the next, what its
-members are told then, and what time does to them.
+"""``ClassicRebalance``: the rebalance of a classic group, from one generation to the next, with its timeouts.
 
-A group is changed at once. What the log has of it is its last stable generation: the answer to the leader's
-SyncGroup, and with it those to all others, waits until the record is durable.
+A group in memory changes at once. Its log has the last stable generation: the answers to the leader's
+SyncGroup and to all others wait until this record is durable.
 
 Source: GroupMetadataManager.prepareRebalance, completeClassicGroupJoin, classicGroupSync.
 """
@@ -38,15 +37,15 @@ class GroupConfig(NamedTuple):
 
 
 class Persist(Protocol):
-    """Appends the record of a group."""
+    """Function that appends the record of a group."""
 
     def __call__(self, group: ClassicGroup, call: Callable[[ErrorCode], None]) -> None:
-        """``call`` is called when the record is durable, or is not appended."""
+        """Append the record; ``call`` gets NONE when it is durable, or the error."""
 
 
 @dataclass
 class ClassicRebalance:
-    """``now_ms`` and ``ticks`` are the time of the call that is under way."""
+    """The rebalances of all classic groups. ``now_ms`` and ``ticks`` are the time of the current call."""
 
     timers: Timers
     config: GroupConfig
@@ -57,7 +56,7 @@ class ClassicRebalance:
     # SyncGroup
 
     def sync(self, group: ClassicGroup, request: SyncGroup, reply: Callable[[Synced], None]) -> None:
-        """A member asks for its assignment; the leader brings all of them."""
+        """Answer a member with its assignment; the leader's request brings the assignments."""
         if (refused := self._refusal(group, request)) is not None:
             reply(Synced(refused))
             return
@@ -70,7 +69,7 @@ class ClassicRebalance:
             reply(self._assignment(group, member))
             return
         earlier, member.syncing = member.syncing, reply
-        if earlier is not None:  # only the last one gets the assignment
+        if earlier is not None:  # only the newest request gets the assignment
             earlier(Synced(E.REBALANCE_IN_PROGRESS))
         if member.member_id == group.leader:
             self._assign(group, request)
@@ -126,8 +125,10 @@ class ClassicRebalance:
     # The rebalance
 
     def begin(self, group: ClassicGroup) -> None:
-        """Begin a rebalance, or complete the one under way if all have joined; not before its delay is over
-        when the group was empty."""
+        """Begin a rebalance, or complete the current one when all members have joined.
+
+        A rebalance of a group that was empty is not completed before its initial delay is over.
+        """
         if group.state is not GroupState.PREPARING_REBALANCE:
             self.prepare(group)
         elif group.all_have_joined and not group.was_empty:
@@ -149,7 +150,7 @@ class ClassicRebalance:
             self._complete_later(group)
 
     def _wait_for_more(self, group: ClassicGroup, delay: int, left: int) -> None:
-        """Put the end of the first rebalance off, as long as new members come (KIP-134)."""
+        """Delay the end of the initial rebalance while new members join (KIP-134)."""
 
         def over() -> None:
             if group.has_new_member and left:
@@ -162,12 +163,13 @@ class ClassicRebalance:
         self.later(("join", group.group_id), delay, over)
 
     def _complete(self, group: ClassicGroup) -> None:
-        """All have joined, or the time is over: those that have are the next generation. Static members stay,
-        whether they have joined or not."""
+        """Make the next generation from the members that have joined, when all have or the time is over.
+        Static members stay even if they have not joined.
+        """
         for member in list(group.members.values()):
             if member.joining is None and member.group_instance_id is None:
                 self.remove(group, member)
-        # set until there is a generation: whatever fails below, the group does not wait for ever
+        # set until the next generation: the group must not wait for ever, whatever fails below
         self._complete_later(group)
         if group.members and not group.elect_leader():
             return
@@ -201,14 +203,14 @@ class ClassicRebalance:
         self.prepare(group)
 
     def refused(self, group: ClassicGroup, identity: Identity) -> ErrorCode | None:
-        """Why a request is not from a member of this generation, if it is not."""
+        """Return the error for a request that is not from a member of this generation, else None."""
         refused = group.refusal(identity)
         if refused is None and identity.generation != group.generation:
             return E.ILLEGAL_GENERATION
         return refused
 
     def remove(self, group: ClassicGroup, member: Member) -> None:
-        """Remove a member; requests of it that wait are answered."""
+        """Remove a member, and answer its waiting requests with UNKNOWN_MEMBER_ID."""
         self.timers.cancel(("session", group.group_id, member.member_id))
         group.remove(member.member_id)
         joining, syncing = member.joining, member.syncing
@@ -219,29 +221,31 @@ class ClassicRebalance:
             syncing(Synced(E.UNKNOWN_MEMBER_ID))
 
     def drop_pending(self, group: ClassicGroup, member_id: str) -> None:
-        """A member has not come back with the id that it was given."""
+        """Withdraw the id of a client that did not join with it in time."""
         self.forget_pending(group, member_id)
         self._complete_without(group)
 
     def forget_pending(self, group: ClassicGroup, member_id: str) -> None:
-        """Withdraw an id that was given."""
+        """Withdraw an assigned member id."""
         self.timers.cancel(("pending", group.group_id, member_id))
         group.pending.pop(member_id, None)
 
     def _complete_without(self, group: ClassicGroup) -> None:
-        """The rebalance under way may have waited for one that is gone."""
+        """Complete the current rebalance if it waited only for a removed member."""
         if group.state is GroupState.PREPARING_REBALANCE and group.all_have_joined:
             self._complete(group)
 
     # Time
 
     def load(self, group: ClassicGroup) -> None:
-        """The group was read from the log: its members have a session from now on."""
+        """Start the session timeouts of a group that was loaded from the log."""
         for member in group.members.values():
             self.expect(group, member)
 
     def forget(self, group: ClassicGroup, error: ErrorCode = E.NOT_COORDINATOR) -> None:
-        """The group is not here any more; requests that wait get this error."""
+        """Stop all timers of a group that this node no longer has, and answer its waiting requests with an
+        error.
+        """
         for name in ("join", "sync"):
             self.timers.cancel((name, group.group_id))
         for member_id in group.pending:
@@ -256,13 +260,15 @@ class ClassicRebalance:
                 syncing(Synced(error))
 
     def expect(self, group: ClassicGroup, member: Member, within_ms: int | None = None) -> None:
-        """A member was heard of: the next time is to be within its session timeout, or so many ms."""
+        """Restart a member's session timeout: the configured one, or ``within_ms``."""
         within_ms = member.session_timeout_ms if within_ms is None else within_ms
         key = ("session", group.group_id, member.member_id)
         self.later(key, within_ms, lambda: self._expired(group, member))
 
     def _expired(self, group: ClassicGroup, member: Member) -> None:
-        """The member was not heard of in time; one that waits for an answer is not to send anything."""
+        """Remove a member whose session has expired; a member that waits for an answer need not send
+        anything.
+        """
         if group.members.get(member.member_id) is not member:
             return
         if member.waits:
@@ -275,5 +281,5 @@ class ClassicRebalance:
             self.prepare(group)
 
     def later(self, key: tuple[str, ...], after_ms: int, call: Callable[[], None]) -> None:
-        """Call after so many ms, unless the timer is cancelled or set again."""
+        """Call after this many ms, unless the timer is cancelled or set again."""
         self.timers.set(key, self.ticks + after_ms, call)

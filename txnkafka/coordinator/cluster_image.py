@@ -1,9 +1,9 @@
-"""``ClusterImage``: what the metadata log says of a cluster of one node: topics, configs, features, producer
-ids.
+"""``ClusterImage``: topics, configs, features and producer ids of a cluster of one node, from its metadata
+log.
 
-``replay`` is the only method that changes it, for a record that became durable and for one that is loaded
-alike. Records between BeginTransaction and EndTransaction count when the transaction ends (KIP-868); those
-of a transaction that is aborted, or open at the end of the log, do not.
+Only ``replay`` changes it, both for records that became durable and for loaded ones. Records between
+BeginTransaction and EndTransaction take effect when the transaction ends (KIP-868); records of a transaction
+that is aborted, or open at the end of the log, do not.
 
 Source: ``TopicDelta``, ``TopicsDelta``, ``FeaturesDelta``, ``ConfigurationsDelta``, ``ProducerIdsDelta``.
 """
@@ -33,14 +33,15 @@ __all__ = [
 
 # ConfigResource.Type
 TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
-_NO_CHANGE = -2  # of the leader, in a PartitionChange
+_NO_CHANGE = -2  # leader of a PartitionChange that keeps the leader
 _LISTS = ("removing_replicas", "adding_replicas", "eligible_leader_replicas", "last_known_elr")
 
 
 @dataclass(slots=True)
 class PartitionImage:
-    """One partition. ``leader`` is -1 while its broker is stopped. From ``directories`` on nothing means
-    anything to this broker; a snapshot has it."""
+    """One partition. ``leader`` is -1 while its broker is stopped. This broker does not use
+    ``directories`` and the fields after it, but writes them to snapshots.
+    """
 
     replicas: list[int]
     isr: list[int]
@@ -65,11 +66,12 @@ class TopicImage:
 
 
 class ClusterImage:
-    """``topics`` by name, ``features`` with their levels, ``configs`` by resource type and name.
-    ``topic_changes`` counts changes of topics and partitions, ``topic_creations`` new topics: whoever has
-    looked at the topics knows by them whether to look again. ``next_producer_id`` is the first unused one;
-    ``broker_epochs`` are those of the last registrations; ``kept`` has the other records of objects that
-    exist."""
+    """The image: ``topics`` by name, ``features`` with their levels, ``configs`` by resource type and name.
+
+    ``topic_changes`` counts changes of topics and partitions, ``topic_creations`` new topics, so that readers
+    notice a change without a comparison. ``next_producer_id`` is the first unused one. ``broker_epochs`` has
+    the epochs of the last registrations. ``kept`` has the other records of existing objects.
+    """
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
@@ -85,14 +87,15 @@ class ClusterImage:
         self._pending: list[LogRecord] | None = None  # records of an open transaction
 
     def topic_configs(self, topic: str) -> dict[str, str]:
-        """The configs that were set for a topic."""
+        """Return the configs that were set for a topic."""
         return self.configs.get((TOPIC_RESOURCE, topic), {})
 
     def replay(self, record: LogRecord) -> None:
-        """Apply the next record. Raises KafkaError for one that is not understood: a state without it would
-        be another one than Kafka's."""
+        """Apply the next record. Raises KafkaError for an unknown record, because a state without it would
+        differ from Kafka's.
+        """
         if record.error is not None or record.value is None:
-            raise KafkaError(f"the metadata log has a record that is not understood: {record.error}")
+            raise KafkaError(f"the metadata log has a record that cannot be decoded: {record.error}")
         if record.type == "begin_transaction_record":
             self._pending = []
         elif record.type == "end_transaction_record":
@@ -108,7 +111,7 @@ class ClusterImage:
 
     @property
     def has_open_transaction(self) -> bool:
-        """Whether the log ended inside of a transaction, which the next controller aborts."""
+        """Return whether the log ends inside a transaction, which the next controller aborts."""
         return self._pending is not None
 
     def _apply(self, record: LogRecord, value: dict[str, Any]) -> None:
@@ -134,8 +137,9 @@ class ClusterImage:
                 self.removed_topic_ids[value["topic_id"]] = name
 
     def forget_removed(self) -> None:
-        """What the log says of removed topics was made use of, at a start: from now on none is kept, however
-        many are removed while the broker runs."""
+        """Forget removed topics, once the start has used them; from now on none is remembered, so that
+        they cannot pile up while the broker runs.
+        """
         self.removed_topic_ids.clear()
         self._keeps_removed = False
 

@@ -1,7 +1,7 @@
-"""``ConsumerGroup``: the members of a group of the consumer protocol, and which partitions they are to have.
+"""``ConsumerGroup``: members and target assignments of a group of the consumer protocol.
 
-``epoch`` grows when the partitions are to be assigned anew, ``assignment_epoch`` follows when that is done,
-and each member follows to that with its heartbeats. Changed by the records of the log only, when they are
+``epoch`` grows when the partitions must be assigned anew, ``assignment_epoch`` follows with the new
+assignment, and each member follows with its heartbeats. Only records of the log change a group, when they are
 appended and when they are loaded.
 
 Source: ConsumerGroup, ModernGroup (KIP-848).
@@ -24,11 +24,11 @@ NOT_CHECKED: Final = -1
 
 
 class ConsumerGroup:
-    """``members`` by id, ``static`` their ids by instance id, ``targets`` by member id, ``regexes`` by
-    pattern, ``subscribers`` the numbers of members that are subscribed to a pattern.
+    """One group: ``members`` by id, ``static`` member ids by instance id, ``targets`` by member id,
+    ``regexes`` by pattern, ``subscribers`` the number of members for each pattern.
 
-    Not in the log: ``checked`` and ``resolved``, the changes of the registry that were there when the hash of
-    the topics was compared, and when the patterns were resolved.
+    Not in the log: ``checked`` is ``topic_changes`` of the image when the hash of the topics was last
+    compared, ``resolved`` is ``topic_creations`` when the patterns were last resolved.
     """
 
     def __init__(self, group_id: str) -> None:
@@ -42,9 +42,9 @@ class ConsumerGroup:
         self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         self.subscribers: Counter[str] = Counter()
-        self.has_old_metadata = False  # a record of a broker before 4.1
+        self.has_old_metadata = False  # a record written before Kafka 4.1
         self.checked = self.resolved = NOT_CHECKED
-        self._owners: dict[str, dict[int, int]] = {}  # epochs of owners, by topic id and partition
+        self._owners: dict[str, dict[int, int]] = {}  # member epochs by topic id and partition
 
     @property
     def state(self) -> str:
@@ -59,7 +59,7 @@ class ConsumerGroup:
     # Members
 
     def member(self, member_id: str) -> ConsumerMember:
-        """A member. Raises GroupError with UNKNOWN_MEMBER_ID."""
+        """Return a member. Raises GroupError with UNKNOWN_MEMBER_ID."""
         found = self.members.get(member_id)
         if found is None:
             text = f"Member {member_id} is not a member of group {self.group_id}."
@@ -67,11 +67,11 @@ class ConsumerGroup:
         return found
 
     def static_member(self, instance_id: str | None) -> ConsumerMember | None:
-        """The member of an instance."""
+        """Return the member of an instance id, or None."""
         return self.members.get(self.static.get(instance_id or "", ""))
 
     def put(self, member: ConsumerMember) -> None:
-        """Add a member, or put it in the place of the one with its id."""
+        """Add a member, or replace the one with the same id."""
         self._forget(self.members.get(member.member_id))
         self.members[member.member_id] = member
         if member.regex:
@@ -98,22 +98,24 @@ class ConsumerGroup:
                 del self.subscribers[member.regex]
 
     def with_member(self, member: ConsumerMember) -> list[ConsumerMember]:
-        """The members as they will be with this one, which takes the place of an older one of its id or
-        instance."""
+        """Return the members with this one, which replaces a member of the same id or instance id."""
         replaced = self.static_member(member.instance_id)
         gone = {member.member_id} if replaced is None else {member.member_id, replaced.member_id}
         return [*(each for each in self.members.values() if each.member_id not in gone), member]
 
     def subscriptions(self, members: Iterable[ConsumerMember] | None = None) -> Subscriptions:
-        """The subscriptions of these members, else of all."""
+        """Return the subscriptions of these members, by default of all."""
         return Subscriptions(self.members.values() if members is None else members, self.regexes)
 
     def assignor(
         self, known: Iterable[str], old: ConsumerMember | None = None, new: ConsumerMember | None = None
     ) -> str:
-        """The assignor that most members prefer, else the first of those that are ``known``; with ``new`` in
-        the place of ``old``, if they are given. Of two with as many votes it is the one that nobody preferred
-        before, or the uniform one, as a table of Java has them (``computePreferredServerAssignor``)."""
+        """Return the assignor that most members prefer, else the first of those ``known``.
+
+        ``new`` counts in place of ``old``, if given. Of two with equal votes the one wins that no member
+        preferred before, or uniform, following the order of Java's hash table
+        (``computePreferredServerAssignor``).
+        """
         names = [*known]
         votes = Counter(member.assignor for member in self.members.values() if member.assignor in names)
         order = sorted(votes, key=str, reverse=True)
@@ -127,10 +129,10 @@ class ConsumerGroup:
                     order.insert(0, name)
         return str(max(order, key=lambda name: votes[name])) if order else names[0]
 
-    # The owners of partitions
+    # Owners of partitions
 
     def owner_epoch(self, topic_id: str, partition: int) -> int:
-        """The epoch of the member that owns a partition; -1 when nobody does."""
+        """Return the epoch of the member that owns a partition; -1 without an owner."""
         return self._owners.get(topic_id, {}).get(partition, -1)
 
     def _own(self, owned: Owned, epoch: int) -> None:
@@ -138,7 +140,7 @@ class ConsumerGroup:
             self._owners.setdefault(topic_id, {}).update(dict.fromkeys(partitions, epoch))
 
     def _disown(self, member: ConsumerMember) -> None:
-        """A partition whose owner is another one by now stays with that."""
+        """Release a member's partitions, except those that another member owns by now."""
         for owned in (member.assigned, member.revoking):
             for topic_id, partitions in owned.items():
                 owners = self._owners.get(topic_id, {})
@@ -149,7 +151,7 @@ class ConsumerGroup:
                     self._owners.pop(topic_id, None)
 
     def waits_for_others(self, member: ConsumerMember) -> bool:
-        """Whether another member still owns a partition that this one is to have."""
+        """Return whether another member still owns a partition of this member's target."""
         if member.state is not MemberState.UNRELEASED_PARTITIONS:
             return False
         return any(
@@ -161,11 +163,11 @@ class ConsumerGroup:
     # Members of the classic protocol
 
     def supports_classic(self, protocol_type: str, names: Iterable[str]) -> bool:
-        """Whether a member of the classic protocol can join with these protocols."""
+        """Return whether a classic member with these protocols can join."""
         classic = [member.classic for member in self.members.values() if member.classic is not None]
         counts = Counter(name for each in classic for name in {protocol.name for protocol in each.protocols})
         return protocol_type == "consumer" and any(counts[name] == len(classic) for name in names)
 
     def are_classic(self, members: Iterable[ConsumerMember]) -> bool:
-        """Whether these members all speak the classic protocol."""
+        """Return whether all these members use the classic protocol."""
         return all(member.classic is not None for member in members)

@@ -1,7 +1,7 @@
-"""``ConsumerGroups``: members of groups of the consumer protocol join, are alive, and leave.
+"""``ConsumerGroups``: heartbeats, joins and leaves of members of the consumer protocol.
 
-A request makes records of the group as it is, and is answered with them; the group changes when they are
-appended, as it does when they are loaded, and the answer goes out when they are durable.
+A request is turned into records. The group changes when they are appended, as it does when they are loaded;
+the answer is sent when they are durable.
 
 Source: GroupMetadataManager.consumerGroupHeartbeat, consumerGroupLeave and consumerGroupFenceMembers
 (KIP-848).
@@ -41,7 +41,9 @@ Call = Callable[[ErrorCode], None]
 
 @dataclass
 class ConsumerGroups:
-    """The time and the timers are those of ``rebalance``, which has the groups of the classic protocol."""
+    """Handler of consumer groups. Time and timers come from ``rebalance``, which handles the classic
+    groups.
+    """
 
     rebalance: ClassicRebalance
     log: GroupLog
@@ -55,11 +57,11 @@ class ConsumerGroups:
 
     @property
     def config(self) -> ConsumerGroupConfig:
-        """The settings of groups that have none of their own."""
+        """The settings of groups without their own."""
         return self.rebalance.config.consumer
 
     def config_of(self, group_id: str) -> ConsumerGroupConfig:
-        """The settings of a group."""
+        """Return the settings of a group."""
         return self.config.of_group(self.host.image.configs.get((GROUP_RESOURCE, group_id), {}))
 
     # ConsumerGroupHeartbeat
@@ -67,7 +69,7 @@ class ConsumerGroups:
     def heartbeat(
         self, here: GroupPartition, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None]
     ) -> None:
-        """A member joins, is alive, or leaves."""
+        """Handle a heartbeat: a member joins, stays or leaves."""
         try:
             if request.epoch < JOINING_EPOCH:
                 self._leave(here, request, reply)
@@ -75,7 +77,7 @@ class ConsumerGroups:
                 self._heartbeat(here, request, reply)
         except GroupError as error:
             reply(HeartbeatAnswer(error.code, str(error)))
-        except SchemaError as error:  # a name that is too long for the record
+        except SchemaError as error:  # a name is too long for the record
             reply(HeartbeatAnswer(E.UNKNOWN_SERVER_ERROR, str(error)))
 
     def _heartbeat(
@@ -105,14 +107,16 @@ class ConsumerGroups:
     def update(
         self, group: ConsumerGroup, old: ConsumerMember, new: ConsumerMember, records: list[Record]
     ) -> MemberUpdate:
-        """What a member changes in its group."""
+        """Return the changes of a group that a request of a member causes."""
         config, now_ms = self.config_of(group.group_id), self.rebalance.now_ms
         return MemberUpdate(group, old, new, self.host.image, config, now_ms, records)
 
     def _answer(
         self, request: ConsumerHeartbeat, old: ConsumerMember, new: ConsumerMember
     ) -> HeartbeatAnswer:
-        """The partitions are told when they have changed, and to a member that has told everything."""
+        """Return the answer. It has the partitions after they have changed, and for a member whose request
+        has all fields.
+        """
         is_full = request.rebalance_timeout_ms != -1 and request.owned is not None
         is_full = is_full and (request.topics is not None or request.regex is not None)
         is_told = request.epoch == JOINING_EPOCH or is_full or old.assigned != new.assigned
@@ -123,23 +127,25 @@ class ConsumerGroups:
         )
 
     def append(self, group_id: str, records: Sequence[Record], call: Call) -> bool:
-        """Append and apply records; returns whether they were."""
+        """Append and apply records; return whether they were appended."""
         return self.log.append(group_id, records, call)
 
     def settle(self, here: GroupPartition, update: MemberUpdate, *, has_stepped: bool) -> None:
-        """The records of an update were applied: what is not in them follows."""
+        """Update the state outside the log after the records of an update were applied."""
         group = here.groups[update.group.group_id]
         if isinstance(group, ConsumerGroup) and update.is_checked:
             group.checked = update.image.topic_changes
         if has_stepped:
             self.timers.expect_revocation(group.group_id, update.new)
 
-    # The group and the member of a heartbeat
+    # Group and member of a heartbeat
 
     def _group(
         self, group: AnyGroup | None, request: ConsumerHeartbeat, records: list[Record]
     ) -> ConsumerGroup:
-        """The consumer group, or what the classic group that is there becomes with the records."""
+        """Return the consumer group; ``records`` convert an existing classic group. Raises GroupError with
+        GROUP_ID_NOT_FOUND.
+        """
         group_id = request.group_id
         if isinstance(group, ConsumerGroup):
             return group
@@ -157,7 +163,7 @@ class ConsumerGroups:
         return found
 
     def _upgraded(self, before: ClassicGroup, group: AnyGroup) -> None:
-        """A classic group is a consumer group now: members that waited for it join again."""
+        """Make waiting members join again after their classic group has become a consumer group."""
         self.rebalance.forget(before, E.REBALANCE_IN_PROGRESS)
         for member in group.members.values() if isinstance(group, ConsumerGroup) else ():
             if member.classic is not None:
@@ -188,7 +194,7 @@ class ConsumerGroups:
         *,
         is_classic: bool,
     ) -> ConsumerMember:
-        """The member of an instance that joins: it takes the place of the one that was there."""
+        """Return the member of an instance id that joins; it replaces the instance's previous member."""
         there = group.static_member(instance_id)
         if there is None:
             return group.members.get(member_id, ConsumerMember(member_id))
@@ -230,8 +236,9 @@ class ConsumerGroups:
     def fence(
         self, here: GroupPartition, group: ConsumerGroup, gone: Sequence[ConsumerMember], call: Call
     ) -> bool:
-        """Remove members; those that are left may all be of the classic protocol, and so is the group
-        then. Returns whether that was appended."""
+        """Remove members; downgrade the group if only classic members remain. Returns whether the records
+        were appended.
+        """
         group_id, gone_ids = group.group_id, {member.member_id for member in gone}
         left = [member for member in group.members.values() if member.member_id not in gone_ids]
         if gone and left and self.may_downgrade(left):
@@ -248,7 +255,7 @@ class ConsumerGroups:
         if gone:
             metadata_hash, epoch = hash_of(subscriptions, self.host.image), group.epoch + 1
             records.append(consumer_records.epoch_record(group_id, epoch, metadata_hash))
-            if not left:  # no member waits for a target; at time 0, the next member does not wait either
+            if not left:  # no member waits for a target; after timestamp 0 the next one does not wait
                 records.append(consumer_records.target_epoch_record(group_id, epoch, 0))
         is_appended = self.append(group_id, records, call)
         for member in gone if is_appended else ():
@@ -264,10 +271,10 @@ class ConsumerGroups:
             return True
         return self.fence(here, group, [member], lambda _: None)
 
-    # Back to the classic protocol
+    # Downgrade to the classic protocol
 
     def may_downgrade(self, members: Sequence[ConsumerMember]) -> bool:
-        """Whether a group with these members becomes a classic one."""
+        """Return whether a group with these members becomes a classic one."""
         is_allowed = self.config.migration_policy.may_downgrade
         is_small = len(members) <= self.rebalance.config.max_size
         return is_allowed and is_small and all(member.classic is not None for member in members)
@@ -282,8 +289,9 @@ class ConsumerGroups:
         *,
         is_rebalanced: bool,
     ) -> bool:
-        """Put a classic group in the place of a consumer group, whose tombstones are the ``records``. Returns
-        whether that was appended."""
+        """Replace a consumer group, whose tombstones are the ``records``, by a classic group. Returns
+        whether the records were appended.
+        """
         record = encode_group_key(classic.group_id), encode_group_value(record_of(classic))
         if not self.log.append(classic.group_id, [*records, record], call, is_replayed=False):
             return False
@@ -296,7 +304,7 @@ class ConsumerGroups:
 
 
 def _told(member: ConsumerMember, request: ConsumerHeartbeat) -> ConsumerMember:
-    """The member with what it says; it leaves out what is as before."""
+    """Return the member with the fields of the request; a field that is left out is unchanged."""
     timeout_ms = request.rebalance_timeout_ms
     return replace(
         member,
@@ -313,5 +321,5 @@ def _told(member: ConsumerMember, request: ConsumerHeartbeat) -> ConsumerMember:
 
 
 def _durable(answer: HeartbeatAnswer, error: ErrorCode) -> HeartbeatAnswer:
-    """The answer when the records are durable, or never will be."""
+    """Return the answer once the records are durable, or the error."""
     return answer if error == E.NONE else HeartbeatAnswer(error)

@@ -1,7 +1,7 @@
-"""``ConsumerMember``: a member of a consumer group, as the records of the log have it.
+"""``ConsumerMember``: a member of a consumer group, as in the records of the log.
 
-A member is never changed; a new one takes its place. The records of a member are two: what it has said of
-itself, and which partitions it has.
+A member is immutable; changes replace it. Each member has two records: its metadata, and its assignment.
+
 Source: ConsumerGroupMember, MemberState, Utils.assignmentFromTopicPartitions.
 """
 
@@ -28,13 +28,13 @@ __all__ = [
 JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH = 0, -1, -2
 
 Owned = Mapping[str, Mapping[int, int]]
-"""Partitions by topic id, each with the member epoch in which it was given."""
+"""Partitions by topic id, each with the member epoch in which it was assigned."""
 Target = Mapping[str, Sequence[int]]
 """Partitions by topic id, in ascending order."""
 
 
 class MemberState(enum.IntEnum):
-    """The states, by their numbers in the log. UNKNOWN is one that a newer Kafka has written."""
+    """The states, by their numbers in the log. UNKNOWN stands for a state of a newer Kafka."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1
@@ -43,7 +43,7 @@ class MemberState(enum.IntEnum):
 
 
 class ClassicMember(NamedTuple):
-    """What a member that speaks the classic protocol has said in its JoinGroup."""
+    """The JoinGroup fields of a member that uses the classic protocol."""
 
     session_timeout_ms: int
     protocols: tuple[Protocol, ...]
@@ -51,9 +51,10 @@ class ClassicMember(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerMember:
-    """``topics`` are names in ascending order. ``assigned`` are the partitions that the member has,
-    ``revoking`` those that it is to give up. A static member that is away for a while has the epoch -2.
-    ``classic`` is None for a member of the consumer protocol."""
+    """One member. ``topics`` are names in ascending order. ``assigned`` are its partitions, ``revoking``
+    the partitions that it must revoke. A static member that has left temporarily has epoch -2. ``classic``
+    is None for a member of the consumer protocol.
+    """
 
     member_id: str
     epoch: int = 0
@@ -72,23 +73,25 @@ class ConsumerMember:
     classic: ClassicMember | None = None
 
     def is_reconciled(self, target_epoch: int) -> bool:
-        """Whether the member has all of the target of this epoch."""
+        """Return whether the member has the whole target of this epoch."""
         return self.state is MemberState.STABLE and self.epoch == target_epoch
 
     def epoch_of(self, topic_id: str, partition: int) -> int | None:
-        """The epoch in which a partition of the member was given; None for one that it has not."""
+        """Return the epoch in which a partition was assigned to the member; None for a partition that it
+        does not own.
+        """
         found = self.assigned.get(topic_id, {}).get(partition)
         return self.revoking.get(topic_id, {}).get(partition) if found is None else found
 
     def away(self) -> ConsumerMember:
-        """The static member, gone for a while: its partitions are kept, as if given in no epoch."""
+        """Return the static member after a temporary leave: it keeps its partitions, with epoch 0."""
         kept = {topic_id: dict.fromkeys(partitions, 0) for topic_id, partitions in self.assigned.items()}
         return replace(self, epoch=STATIC_LEAVING_EPOCH, assigned=kept, revoking={})
 
     # The fields of the two records
 
     def metadata(self) -> dict[str, Any]:
-        """What the member has said of itself (``newConsumerGroupMemberSubscriptionRecord``)."""
+        """Return the fields of the metadata record (``newConsumerGroupMemberSubscriptionRecord``)."""
         classic = self.classic and {
             "session_timeout_ms": self.classic.session_timeout_ms,
             "supported_protocols": [
@@ -108,7 +111,7 @@ class ConsumerMember:
         }
 
     def with_metadata(self, fields: Mapping[str, Any]) -> ConsumerMember:
-        """The member with what a record says of it."""
+        """Return the member with the fields of a metadata record."""
         classic = fields.get("classic_member_metadata")
         return replace(
             self,
@@ -128,7 +131,7 @@ class ConsumerMember:
         )
 
     def assignment(self) -> dict[str, Any]:
-        """Which partitions the member has (``newConsumerGroupCurrentAssignmentRecord``)."""
+        """Return the fields of the assignment record (``newConsumerGroupCurrentAssignmentRecord``)."""
         return {
             "member_epoch": self.epoch,
             "previous_member_epoch": self.previous_epoch,
@@ -138,7 +141,7 @@ class ConsumerMember:
         }
 
     def with_assignment(self, fields: Mapping[str, Any]) -> ConsumerMember:
-        """The member with what a record says of its partitions."""
+        """Return the member with the fields of an assignment record."""
         epoch, state = fields["member_epoch"], fields["state"]
         is_known = state in MemberState.__members__.values()
         return replace(
@@ -161,7 +164,9 @@ def _fields_of(owned: Owned) -> list[dict[str, Any]]:
 
 
 def _owned(found: Iterable[Mapping[str, Any]], member_epoch: int) -> Owned:
-    """Older brokers have written no epochs of partitions: they count as given in that of the member."""
+    """Return partitions with their epochs. Older brokers have written no epochs; these partitions get the
+    member epoch.
+    """
     owned: dict[str, dict[int, int]] = {}
     for each in found:
         numbers, epochs = each["partitions"], each.get("assignment_epochs")

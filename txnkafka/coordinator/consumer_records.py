@@ -1,4 +1,4 @@
-"""The records of consumer groups: what is appended, and what a record that was appended changes.
+"""Records of consumer groups: their encoding, and the change that an appended record makes.
 
 Source: GroupCoordinatorRecordHelpers, GroupMetadataManager.replay, ConsumerGroup.createGroupTombstoneRecords
 (KIP-848).
@@ -34,38 +34,40 @@ Record = tuple[bytes, bytes | None]
 
 
 def member_record(group_id: str, member: ConsumerMember) -> Record:
-    """What a member says of itself."""
+    """Return the record of a member's metadata."""
     return encode_consumer_record(Type.MEMBER, group_id, member.member_id, member.metadata())
 
 
 def assignment_record(group_id: str, member: ConsumerMember) -> Record:
-    """The epoch and the partitions of a member."""
+    """Return the record of a member's epoch and partitions."""
     fields = member.assignment()
     return encode_consumer_record(Type.CURRENT_ASSIGNMENT, group_id, member.member_id, fields)
 
 
 def epoch_record(group_id: str, epoch: int, metadata_hash: int) -> Record:
-    """The epoch of a group, and the topics that it is for."""
+    """Return the record of a group's epoch and of the hash of its topics."""
     return encode_consumer_record(
         Type.GROUP, group_id, fields={"epoch": epoch, "metadata_hash": metadata_hash}
     )
 
 
 def target_record(group_id: str, member_id: str, target: Target) -> Record:
-    """The partitions that a member is to have."""
+    """Return the record of a member's target assignment."""
     partitions = [{"topic_id": each, "partitions": list(target[each])} for each in sorted(target)]
     fields = {"topic_partitions": partitions}
     return encode_consumer_record(Type.TARGET_ASSIGNMENT_MEMBER, group_id, member_id, fields)
 
 
 def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> Record:
-    """The epoch of the targets, and when they were computed."""
+    """Return the record of the target epoch, and of the time of its computation."""
     fields = {"assignment_epoch": epoch, "assignment_timestamp": now_ms}
     return encode_consumer_record(Type.TARGET_ASSIGNMENT, group_id, fields=fields)
 
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> Record:
-    """The topics that a pattern matched; None when nobody is subscribed to it any more."""
+    """Return the record of the topics that a pattern matched; a tombstone for None, once the pattern has
+    no subscriber.
+    """
     fields = None
     if resolved is not None:
         topics, version, timestamp = resolved
@@ -74,18 +76,18 @@ def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> R
 
 
 def old_metadata_tombstone(group_id: str) -> Record:
-    """Removes what a broker before 4.1 has written of the topics."""
+    """Return the tombstone of the topic metadata that brokers before 4.1 wrote."""
     return encode_consumer_record(Type.PARTITION_METADATA, group_id)
 
 
 def member_tombstones(group_id: str, member_id: str) -> Iterator[Record]:
-    """Remove a member."""
+    """Yield the tombstones that remove a member."""
     for kind in (Type.CURRENT_ASSIGNMENT, Type.TARGET_ASSIGNMENT_MEMBER, Type.MEMBER):
         yield encode_consumer_record(kind, group_id, member_id)
 
 
 def group_tombstones(group: ConsumerGroup, member_ids: Iterable[str]) -> Iterator[Record]:
-    """Remove a group with these members."""
+    """Yield the tombstones that remove a group with these members."""
     group_id, members = group.group_id, list(member_ids)
     for member_id in members:
         yield encode_consumer_record(Type.CURRENT_ASSIGNMENT, group_id, member_id)
@@ -101,7 +103,7 @@ def group_tombstones(group: ConsumerGroup, member_ids: Iterable[str]) -> Iterato
 
 
 def group_records(group: ConsumerGroup) -> Iterator[Record]:
-    """Everything about a group that was made of a classic one."""
+    """Yield all records of a group that was converted from a classic one."""
     group_id = group.group_id
     for member in group.members.values():
         yield member_record(group_id, member)
@@ -114,8 +116,9 @@ def group_records(group: ConsumerGroup) -> Iterator[Record]:
 
 
 def apply(group: ConsumerGroup, kind: ConsumerRecordType, name: str, fields: dict[str, Any] | None) -> None:
-    """Change a group as a record of it says; without fields it is a tombstone. That of the group itself is
-    the business of whoever has the groups."""
+    """Apply a record to its group; ``fields`` is None for a tombstone. The caller applies the tombstone of
+    the group itself.
+    """
     _APPLY[kind](group, name, fields)
 
 

@@ -1,9 +1,9 @@
-"""``ConsumerRegexes``: which topics the patterns of consumer groups match.
+"""``ConsumerRegexes``: resolves the regular expressions that consumer groups subscribe with.
 
-A new pattern is compiled with the heartbeat that brings it, and matched against all topics behind it, with
-the other patterns of the group; what they matched is in the log. They are matched again when topics were
-created, at most once in ten seconds, and when that is long ago. Kafka has a thread for that; here the
-patterns of all groups are matched in pieces, one group after the other.
+The heartbeat that brings a new pattern compiles it. After that heartbeat, the patterns of the group are
+matched against all topics, and the log gets the matching topics. They are matched again after the creation of
+topics, at most once in ten seconds, and when the last match is older than the refresh interval. Kafka has a
+thread for this; here the patterns of all groups are matched in small steps, one group after another.
 
 Source: GroupMetadataManager.maybeUpdateRegularExpressions and handleRegularExpressionsResult,
 TopicRegexResolver (KIP-848).
@@ -36,17 +36,18 @@ _TIMER: Final = ("regexes",)
 
 
 class RegexChange(enum.Enum):
-    """What a heartbeat did to the pattern of its member."""
+    """The effect of a heartbeat on its member's pattern."""
 
     NONE = "none"
-    UPDATED = "updated"  # the topics are not known yet
+    UPDATED = "updated"  # its topics are unknown until it is resolved
     RESOLVED = "resolved"
 
 
 @dataclass
 class ConsumerRegexes:
-    """The time, the timers and the settings are those of ``clock``. What is to be matched of each group is
-    ``_pending``; one timer, set behind each piece, is for all of them."""
+    """The patterns of all groups. Time, timers and settings come from ``clock``. ``_pending`` has the
+    groups to match; they share one timer, which is set again after each step.
+    """
 
     clock: ClassicRebalance
     log: GroupLog
@@ -54,8 +55,9 @@ class ConsumerRegexes:
     _pending: dict[str, tuple[ConsumerGroup, Iterator[int]]] = field(default_factory=dict)
 
     def update(self, update: MemberUpdate) -> RegexChange:
-        """The member may have another pattern, and those of its group may have to be matched. Raises
-        GroupError with INVALID_REGULAR_EXPRESSION."""
+        """Handle the pattern of a member: compile a new one, and schedule the resolution if it is due.
+        Raises GroupError with INVALID_REGULAR_EXPRESSION.
+        """
         group, old, new = update.group, update.old.regex, update.new.regex
         change, is_first = RegexChange.NONE, False
         if old != new:
@@ -82,7 +84,7 @@ class ConsumerRegexes:
         if is_pending or not (is_first or group.subscribers):
             return
         last = next(iter(group.regexes.values()), None)
-        since_ms = -1 if last is None else self.clock.now_ms - last.timestamp  # or the clock was put back
+        since_ms = -1 if last is None else self.clock.now_ms - last.timestamp  # <0: clock set back
         if 0 <= since_ms <= LEAST_INTERVAL_MS:
             return
         wanted = group.subscribers.copy()
@@ -96,7 +98,7 @@ class ConsumerRegexes:
             self.clock.later(key, 0, lambda: self._begin(group.group_id, regexes))
 
     def _begin(self, group_id: str, regexes: Iterable[str]) -> None:
-        """The heartbeat is answered; a new group is there only now."""
+        """Begin to match, after the heartbeat was answered; a new group exists only from then on."""
         group = self.log.find(group_id)
         if isinstance(group, ConsumerGroup):
             self._pending[group_id] = group, self._pieces(group, regexes)
@@ -108,8 +110,11 @@ class ConsumerRegexes:
         return there is not None and there[0] is group
 
     def _go_on(self) -> None:
-        """Match for some steps, or to the end of one group. What is left, and what is pending soon, comes
-        behind other work, so that it waits for no more than this, however many patterns there are."""
+        """Match for some steps, or to the end of one group.
+
+        The remaining patterns, and groups added in the meantime, follow after other work, so that other work
+        waits for one step at most, however many patterns exist.
+        """
         if not self._pending:
             return
         group_id = next(iter(self._pending))
@@ -125,8 +130,9 @@ class ConsumerRegexes:
             self.clock.later(_TIMER, 0, self._go_on)
 
     def _pieces(self, group: ConsumerGroup, regexes: Iterable[str]) -> Iterator[int]:
-        """Match the patterns that somebody is still subscribed to, and write what they match; yields the
-        steps of each name. Topics that are created meanwhile are looked for the next time."""
+        """Match the patterns that still have a subscriber, and write the result; yield the cost of each
+        name. Topics created during the match are included in the next one.
+        """
         image = self.host.image
         names, version, creations = sorted(image.topics), self.host.image_version, image.topic_creations
         found: dict[str, tuple[str, ...]] = {}

@@ -30,7 +30,8 @@ class OpenTransaction(NamedTuple):
 
 class Seen(NamedTuple):
     """An open transaction in the partition's log: the timestamp of its first batch, the timestamp of the
-    producer's last marker before it (-1: none), and whether all its batches have one epoch."""
+    producer's last marker before it (-1: none), and whether all its batches have one epoch.
+    """
 
     first_timestamp: int
     marker_timestamp: int
@@ -39,8 +40,9 @@ class Seen(NamedTuple):
 
 class Ended(NamedTuple):
     """A transaction that the coordinator completed. ``producer_epoch`` is the epoch of its data,
-    ``marker_epoch`` that of its markers; ``partitions`` is None where only COMPLETE_* is left in the log.
-    Its marker is not older than ``decided_ms``; its data is not newer than ``completed_ms``."""
+    ``marker_epoch`` the epoch of its markers; ``partitions`` is None where the log has only COMPLETE_*.
+    Its marker is not older than ``decided_ms``; its data is not newer than ``completed_ms``.
+    """
 
     transactional_id: str
     producer_id: int
@@ -54,7 +56,7 @@ class Ended(NamedTuple):
     completed_ms: int
 
     def may_contain(self, transaction: OpenTransaction) -> bool:
-        """Return True unless the open transaction must be another one."""
+        """Return False only if the open transaction must be a different one."""
         return (
             (self.producer_id, self.producer_epoch) == transaction[1:]
             and (self.partitions is None or transaction.partition in self.partitions)
@@ -62,8 +64,9 @@ class Ended(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """The newest completed transaction that an open one may be. ``is_clear``: it can be no other one with
-    another outcome, so its marker may be written."""
+    """The newest completed transaction that an open one may be. ``is_clear`` means that no transaction
+    with another outcome is possible, so that its marker may be written.
+    """
 
     ended: Ended
     is_clear: bool
@@ -94,16 +97,19 @@ class History:
 
     def found(self, transaction: OpenTransaction) -> tuple[Ended | None, Ended | None]:
         """Return the newest completed transaction that this one may be, and the newest one with another
-        outcome; None for each that the log does not have."""
+        outcome; None for a missing one.
+        """
         return self._found[transaction]
 
 
 def ended_by(
     ongoing: TransactionMetadata | None, prepared: TransactionMetadata | None, complete: TransactionMetadata
 ) -> Ended:
-    """Combine the records of a transaction, of which compaction may have left COMPLETE_* alone. Without the
-    others the epoch follows from the version: KIP-890 increments it at each end, and goes on with another
-    producer id after the last epoch."""
+    """Combine the records of a transaction; after compaction only COMPLETE_* may be left.
+
+    Without the others the epoch follows from the version: KIP-890 increments it at each end, and continues
+    with another producer id after the last epoch.
+    """
     version = complete.client_transaction_version
     bump = 1 if version >= 2 else 0
     if prepared is not None:
@@ -127,20 +133,22 @@ def ended_by(
 
 
 def decide(newest: Ended | None, contradicting: Ended | None, seen: Seen) -> Decision | None:
-    """Return the decision for an open transaction; None where it is none of the completed ones: no completed
-    one may be it, or the partition has had the marker of the newest one, in a log of transactions that share
-    an epoch (below version 2) a marker that was written at or after the decision. From version 2 on no data
-    with the epoch of a transaction follows its marker."""
+    """Return the decision for an open transaction; None if it is none of the completed ones.
+
+    It is none of them if no completed transaction matches, or if the partition already has the marker of the
+    newest one. Below version 2, where transactions share an epoch, a marker written at or after the decision
+    counts as this marker. From version 2 on no data with the epoch of a transaction follows its marker.
+    """
     if newest is None or (newest.version < 2 and seen.marker_timestamp >= newest.decided_ms):
         return None
     return Decision(newest, _is_clear(newest, contradicting, seen))
 
 
 def _is_clear(newest: Ended, contradicting: Ended | None, seen: Seen) -> bool:
-    if not seen.has_one_epoch:  # data of two transactions, which share the next marker
+    if not seen.has_one_epoch:  # data of two transactions, which end with the same marker
         return False
     if newest.partitions is None and newest.version < 2 and seen.first_timestamp < newest.started_ms:
-        return False  # below version 2 transactions share an epoch, and this one may have begun before
+        return False  # below version 2 transactions share an epoch, and this one may have begun earlier
     if contradicting is None or seen.marker_timestamp >= contradicting.decided_ms:
         return True
     return contradicting.partitions is None and seen.first_timestamp >= contradicting.completed_ms

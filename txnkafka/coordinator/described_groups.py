@@ -1,5 +1,4 @@
-"""What is shown of groups: by ListGroups, by DescribeGroups, which knows the classic protocol only, and by
-ConsumerGroupDescribe.
+"""Descriptions of groups: for ListGroups, DescribeGroups (classic groups only) and ConsumerGroupDescribe.
 
 Source: GroupMetadataManager.describeGroups and consumerGroupDescribe, ConsumerGroup.asDescribedGroup.
 """
@@ -30,8 +29,9 @@ E = ErrorCode
 
 
 class DescribedConsumerMember(NamedTuple):
-    """``assigned`` are the partitions that the member is responsible for, also those that it is to give up;
-    ``target`` those that it is to have. Both by topic id, of topics that exist."""
+    """A described member: ``assigned`` are its partitions, including those to revoke; ``target`` is its
+    target assignment. Both by topic id, for existing topics.
+    """
 
     member: ConsumerMember
     assigned: Target
@@ -39,7 +39,7 @@ class DescribedConsumerMember(NamedTuple):
 
 
 class DescribedConsumerGroup(NamedTuple):
-    """A consumer group; one that is none has an error."""
+    """A described consumer group, or an error."""
 
     group_id: str
     error: ErrorCode = E.NONE
@@ -52,14 +52,14 @@ class DescribedConsumerGroup(NamedTuple):
 
 
 def listed(group: AnyGroup) -> ListedGroup:
-    """A group in the list of all."""
+    """Return the row of a group in ListGroups."""
     if isinstance(group, ConsumerGroup):
         return ListedGroup(group.group_id, CONSUMER, group.state, "consumer")
     return ListedGroup(group.group_id, group.protocol_type or "", group.state.value, "classic")
 
 
 def describe_classic(group: AnyGroup | ErrorCode, group_id: str) -> DescribedGroup:
-    """A group of the classic protocol, with what its members say while it is stable."""
+    """Return the description of a classic group; member metadata is included while the group is stable."""
     if isinstance(group, ErrorCode):
         message = f"Group {group_id} not found." if group == E.GROUP_ID_NOT_FOUND else None
         return DescribedGroup(group, message=message)
@@ -78,7 +78,7 @@ def describe_classic(group: AnyGroup | ErrorCode, group_id: str) -> DescribedGro
 def describe_consumer(
     group: AnyGroup | ErrorCode, group_id: str, image: ClusterImage, config: ConsumerGroupConfig
 ) -> DescribedConsumerGroup:
-    """A group of the consumer protocol."""
+    """Return the description of a consumer group."""
     if isinstance(group, ErrorCode):
         message = f"Group {group_id} not found." if group == E.GROUP_ID_NOT_FOUND else None
         return DescribedConsumerGroup(group_id, group, message)

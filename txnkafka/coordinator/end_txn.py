@@ -1,4 +1,4 @@
-"""EndTxn: a client commits or aborts; and the aborts that the coordinator itself decides on.
+"""EndTxn: a client commits or aborts; also the aborts that the coordinator starts by itself.
 
 Transaction version 2 (EndTxn 5) increments the epoch with every transaction. E is the current epoch; a
 *retry* has the epoch before it, or is (previous producer id, 32766) after the producer id changed.
@@ -10,8 +10,9 @@ Transaction version 2 (EndTxn 5) increments the epoch with every transaction. E 
 | CompleteCommit | INVALID_TXN_STATE | NONE, current identity | abort of nothing: E + 1 | INVALID_TXN_STATE |
 | CompleteAbort | INVALID_TXN_STATE | INVALID_TXN_STATE | abort of nothing: E + 1 | NONE, current identity |
 
-The versions below do not: a repeated request has the same epoch, and succeeds when the outcome is the one
-that it asks for; there is no abort of nothing.
+Earlier versions do not increment it: a repeated request has the same epoch, and succeeds if it asks for the
+recorded outcome; an abort of nothing does not exist.
+
 Source: TransactionCoordinator.endTransaction and endTransactionWithTV1.
 """
 
@@ -52,7 +53,7 @@ from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 __all__ = ["abort_from_here", "end_txn"]
 
-EPOCH_BUMP: Final = 2  # the transaction version from which on each EndTxn increments the epoch
+EPOCH_BUMP: Final = 2  # the first transaction version in which each EndTxn increments the epoch
 WRONG_STATE: Final = Refused(ErrorCode.INVALID_TXN_STATE)
 NONE: Final = ErrorCode.NONE
 PREPARES: Final = {True: PREPARE_COMMIT, False: PREPARE_ABORT}
@@ -60,7 +61,7 @@ COMPLETES: Final = {True: COMPLETE_COMMIT, False: COMPLETE_ABORT}
 
 
 def end_txn(metadata: TransactionMetadata | None, event: EndTxn, setting: Setting) -> Result:
-    """The rule of ``EndTxn``."""
+    """Decide an EndTxn request."""
     if not event.transactional_id:
         return Refused(ErrorCode.INVALID_REQUEST)
     if metadata is None:
@@ -70,10 +71,10 @@ def end_txn(metadata: TransactionMetadata | None, event: EndTxn, setting: Settin
 
 
 def _end(metadata: TransactionMetadata, event: EndTxn, setting: Setting) -> Result:
-    """Transaction versions 0 and 1."""
+    """Decide EndTxn of transaction versions 0 and 1."""
     if event.producer_id != metadata.producer_id:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if event.producer_epoch != metadata.producer_epoch:  # a newer one is refused as well (KAFKA-9600)
+    if event.producer_epoch != metadata.producer_epoch:  # a newer epoch is refused as well (KAFKA-9600)
         return Refused(ErrorCode.PRODUCER_FENCED)
     if metadata.state in PREPARED:
         return Parked()
@@ -88,7 +89,7 @@ def _end(metadata: TransactionMetadata, event: EndTxn, setting: Setting) -> Resu
 
 
 def _end_and_increment(metadata: TransactionMetadata, event: EndTxn, setting: Setting) -> Result:
-    """Transaction version 2."""
+    """Decide EndTxn of transaction version 2, by the table in the module docstring."""
     if metadata.state in PREPARED:
         return Parked()
     rotated = _is_retry_after_rotation(metadata, event)
@@ -108,7 +109,9 @@ def _end_and_increment(metadata: TransactionMetadata, event: EndTxn, setting: Se
 
 
 def _is_retry_after_rotation(metadata: TransactionMetadata, event: EndTxn) -> bool:
-    """Whether the request is one with the last epoch of the producer id before, whose answer was lost."""
+    """Return whether this repeats a request with the last epoch of the previous producer id, whose answer
+    was lost.
+    """
     return (
         event.producer_id == metadata.previous_producer_id
         and event.producer_epoch == LARGEST_EPOCH - 1
@@ -126,12 +129,13 @@ def _repeated(metadata: TransactionMetadata, event: EndTxn) -> Result:
 def _increment(
     metadata: TransactionMetadata, state: TransactionState, client_version: int, setting: Setting
 ) -> Result:
-    """PREPARE_* with the next epoch, or with the next producer id where there is none. The answer has the
-    identity that the producer will have when all is complete."""
+    """Enter PREPARE_* with the next epoch; with the next producer id if no epoch is left. The answer has
+    the identity that the producer has after COMPLETE_*.
+    """
     next_producer_id = NO_PRODUCER_ID
     if is_exhausted(metadata.producer_epoch):
         if state == PREPARE_COMMIT and metadata.producer_epoch == LARGEST_EPOCH:
-            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # no producer was ever given this epoch
+            return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)  # no producer ever gets this epoch
         if setting.producer_id is None:
             return NeedsProducerId()
         next_producer_id = setting.producer_id
@@ -146,8 +150,11 @@ def _increment(
 
 
 def abort_from_here(metadata: TransactionMetadata, setting: Setting, response: Answer | Parked) -> Result:
-    """Abort an open transaction whose producer did not ask for it, and fence the producer: one epoch is
-    spent, however often it is tried, because a record that is not durable changes nothing (KAFKA-9666)."""
+    """Abort an open transaction without a request of its producer, and fence the producer.
+
+    This uses up one epoch, however often it is tried, because a record that is not durable changes nothing
+    (KAFKA-9666).
+    """
     if setting.version >= EPOCH_BUMP:
         result = _increment(metadata, PREPARE_ABORT, setting.version, setting)
         if not isinstance(result, Transition) or result.metadata is None:

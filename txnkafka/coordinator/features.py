@@ -1,4 +1,4 @@
-"""The levels of features that are known here, and the levels that this broker serves. Pure.
+"""Known levels of features, and the levels that this broker serves. Pure.
 
 Source: ``MetadataVersion``, ``Feature``, ``KRaftVersion`` of Apache Kafka 4.4.0.
 """
@@ -24,17 +24,19 @@ KNOWN_FEATURES: Final = {
     "streams.version": (0, 1),
     "transaction.version": (0, 2),
 }
-"""Lowest and highest level of each feature that is known."""
+"""Lowest and highest level of each known feature."""
 _HIGHEST_OF_4_3: Final = {METADATA_VERSION: 30, "share.version": 1}  # where 4.4 knows more
-_NOT_SERVED: Final = ("share.version", "streams.version")  # groups whose APIs this broker does not have
+_NOT_SERVED: Final = ("share.version", "streams.version")  # group types whose APIs this broker does not have
 SERVED_FEATURES: Final = {name: levels for name, levels in KNOWN_FEATURES.items() if name not in _NOT_SERVED}
 """Lowest and highest level of each feature whose APIs this broker serves."""
 UNKNOWN_LEVEL_REMEDY: Final = "use the release of Apache Kafka that set the level, or a newer txnkafka"
 
 
 def unknown_levels(finalized: Mapping[str, int]) -> Iterator[str]:
-    """Yield the fault of each finalized feature whose level is unknown here: records of the metadata log may
-    mean something else at such a level. A registry without features is one that no broker has started on."""
+    """Yield an error for each finalized feature whose level is unknown: at such a level, records of the
+    metadata log may have another meaning. A registry without features belongs to a directory on which no
+    broker has started.
+    """
     for name, level in finalized.items():
         low, high = KNOWN_FEATURES.get(name, (0, -1))
         if not low <= level <= high:

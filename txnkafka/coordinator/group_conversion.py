@@ -1,5 +1,4 @@
-"""How a group changes its protocol: a classic group to a consumer group, with its members and partitions, and
-back.
+"""Conversion of a classic group to a consumer group, with its members and partitions, and back.
 
 Source: GroupMetadataManager.validateOnlineUpgrade, ConsumerGroup.fromClassicGroup,
 ClassicGroup.fromConsumerGroup (KIP-848).
@@ -26,7 +25,9 @@ E = ErrorCode
 
 
 def consumer_of(group: ClassicGroup, image: ClusterImage, config: ConsumerGroupConfig) -> ConsumerGroup:
-    """The consumer group that a classic group with members becomes. Raises GroupError when it cannot."""
+    """Return the consumer group for a classic group with members. Raises GroupError if it cannot be
+    converted.
+    """
     _check(group, config)
     if group.protocol is None:
         raise GroupError(E.UNKNOWN_SERVER_ERROR, "The group has no protocol yet.")
@@ -78,7 +79,7 @@ def _malformed(group: ClassicGroup) -> GroupError:
 
 
 def _target(group: ClassicGroup, member: ClassicGroupMember, image: ClusterImage) -> Target:
-    """The partitions of the last assignment that exist: a client has said which."""
+    """Return the existing partitions of a client's last assignment. Raises GroupError if it is malformed."""
     if not member.assignment:
         return {}
     fields = decode_assignment(member.assignment)
@@ -103,15 +104,16 @@ def classic_of(
     image: ClusterImage,
     now_ms: int,
 ) -> ClassicGroup:
-    """The classic group, with a stable generation, that a consumer group becomes with these members, all of
-    the classic protocol."""
+    """Return the stable classic group for a consumer group with these members, who all use the classic
+    protocol.
+    """
     found = ClassicGroup(group.group_id, now_ms)
     found.generation = group.epoch
     found.become(GroupState.STABLE, now_ms)
     for each in members:
         classic = each.classic
         if classic is None:
-            raise ValueError(f"member {each.member_id} is not of the classic protocol")
+            raise ValueError(f"member {each.member_id} does not use the classic protocol")
         member = ClassicGroupMember(
             each.member_id, each.instance_id, each.client_id, each.client_host, each.rebalance_timeout_ms,
             classic.session_timeout_ms, classic.protocols, is_new=False,
@@ -125,7 +127,9 @@ def classic_of(
 
 
 def assignment_of(target: Mapping[str, Iterable[int]], metadata: bytes, image: ClusterImage) -> bytes:
-    """An assignment in the embedded protocol, in the version of the member's subscription."""
+    """Return the assignment encoded for the embedded protocol, in the version of the member's
+    subscription.
+    """
     names = {image.topic_names[topic_id]: sorted(numbers) for topic_id, numbers in target.items()
              if topic_id in image.topic_names}  # fmt: skip
     return encode_assignment(sorted(names.items()), int.from_bytes(metadata[:2], "big", signed=True))

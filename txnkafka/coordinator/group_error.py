@@ -1,4 +1,4 @@
-"""``GroupError``: why a request of a member is refused, in the words of Kafka."""
+"""``GroupError``: the refusal of a member's request, in Kafka's words."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["GroupError"]
 
 
 class GroupError(KafkaError):
-    """``code`` and the text are the answer to the request."""
+    """A refusal: ``code`` and the text are the answer to the request."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)

@@ -1,7 +1,7 @@
 """``GroupOffsets``: the committed offsets of the groups in one partition of ``__consumer_offsets``.
 
-Records are kept as they are in the log, and decoded when they are asked for: a hundred thousand offsets load
-in the time of reading them.
+Records are kept encoded, and decoded on demand, so that a hundred thousand offsets load in the time of
+reading them.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log,
 
 __all__ = ["GroupOffsets", "ends_of"]
 
-_VERSION = 2  # bytes of a key
-_LENGTH = 2  # bytes before a string
+_VERSION = 2  # bytes of the version of a key
+_LENGTH = 2  # bytes of the length before a string
 
 
 class GroupOffsets:
-    """Offsets by group; changed by ``replay`` only. Names are keys without their version; they begin with the
-    length and the name of the group."""
+    """Offsets by group; only ``replay`` changes them. A name is a key without its version; it begins with
+    the length and the name of the group.
+    """
 
     def __init__(self) -> None:
         self._offsets = Offsets()
-        self._names: dict[bytes, dict[bytes, None]] = {}  # by their beginnings
+        self._names: dict[bytes, dict[bytes, None]] = {}  # by group
 
     @property
     def groups(self) -> Iterator[str]:
-        """The groups with an offset, committed or pending."""
+        """Yield the groups with an offset, committed or pending."""
         for begin in self._names:
             yield begin[_LENGTH:].decode(errors="replace")
 
@@ -47,7 +48,7 @@ class GroupOffsets:
             self._tidy(name)
 
     def _tidy(self, name: bytes) -> None:
-        """Forget a name that has no offset any more."""
+        """Forget a name without an offset."""
         if name in self._offsets.committed or self._is_pending(name):
             return
         begin = _begin_of(name)
@@ -57,8 +58,9 @@ class GroupOffsets:
             self._names.pop(begin, None)
 
     def fetch(self, group: str, partition: TopicPartition, *, is_stable_wanted: bool) -> CommittedOffset:
-        """The committed offset of a partition; with ``is_stable_wanted`` an error while a transaction that
-        commits another one is open (KIP-447)."""
+        """Return the committed offset of a partition; with ``is_stable_wanted``, UNSTABLE_OFFSET_COMMIT
+        while an open transaction commits another one (KIP-447).
+        """
         name = encode_offset_commit_key(group, *partition)[_VERSION:]
         if is_stable_wanted and self._is_pending(name):
             return CommittedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
@@ -68,7 +70,7 @@ class GroupOffsets:
         return CommittedOffset(found.offset, found.leader_epoch, found.metadata, topic_id=found.topic_id)
 
     def committed(self, group: str) -> Iterator[OffsetAndMetadata]:
-        """The committed offsets of a group."""
+        """Yield the committed offsets of a group."""
         for name in self._names_of(group):
             found = self._decoded(name)
             if found is not None:
@@ -76,12 +78,13 @@ class GroupOffsets:
 
     @property
     def committed_count(self) -> int:
-        """The number of committed offsets, of all groups."""
+        """The number of committed offsets of all groups."""
         return len(self._offsets.committed)
 
     def all_committed(self) -> Iterator[OffsetAndMetadata]:
-        """Yield the committed offsets of all groups, each decoded when it is its turn; a new commit does not
-        change their order."""
+        """Yield the committed offsets of all groups, each decoded on its turn; a new commit does not
+        change their order.
+        """
         for names in self._names.values():
             for name in names:
                 found = self._decoded(name)
@@ -89,20 +92,21 @@ class GroupOffsets:
                     yield found
 
     def has_pending(self, group: str) -> bool:
-        """Whether a transaction that commits offsets of the group is open."""
+        """Return whether an open transaction commits offsets of the group."""
         return any(map(self._is_pending, self._names_of(group)))
 
     def is_pending(self, group: str, partition: TopicPartition) -> bool:
-        """Whether a transaction that commits this offset is open."""
+        """Return whether an open transaction commits this offset."""
         return self._is_pending(encode_offset_commit_key(group, *partition)[_VERSION:])
 
     def keys(self, group: str) -> list[bytes]:
-        """The keys of all offsets of a group: what to write tombstones for."""
+        """Return the keys of all offsets of a group, for tombstones."""
         return [OFFSET_COMMIT_KEYS[1] + name for name in self._names_of(group)]
 
     def keys_of(self, ends: Collection[bytes]) -> list[bytes]:
-        """The keys of the offsets of some partitions, of all groups; see ``ends_of``. Of each group the fewer
-        are looked through: what it has, or these partitions."""
+        """Return the keys of the offsets of some partitions (see ``ends_of``), in all groups. For each
+        group the shorter list is searched: its offsets, or the partitions.
+        """
         found = list[bytes]()
         for begin, names in self._names.items():
             if len(names) < len(ends):
@@ -112,8 +116,9 @@ class GroupOffsets:
         return [OFFSET_COMMIT_KEYS[1] + name for name in found]
 
     def keys_of_removed(self, removed: Mapping[str, str], there: Container[str]) -> list[bytes]:
-        """The keys of the offsets of topics that were ``removed``, ids with their names, of all groups. Of a
-        topic that is ``there`` again, only those that say that they are of the one before."""
+        """Return the keys of the offsets of ``removed`` topics (ids with their names), in all groups. For
+        a topic that exists again (in ``there``), only offsets with the removed topic's id are included.
+        """
         names, found = set(removed.values()), list[bytes]()
         for begin, of_group in self._names.items():
             for name in of_group:
@@ -140,7 +145,7 @@ class GroupOffsets:
 
 
 def ends_of(topic: str, numbers: Iterable[int]) -> Mapping[bytes, None]:
-    """With what the names of the offsets of partitions end, behind that of the group."""
+    """Return the parts of the offset names of partitions that follow the name of the group."""
     keys = (encode_offset_commit_key("", topic, number) for number in numbers)
     return dict.fromkeys(key[_VERSION + _LENGTH :] for key in keys)
 

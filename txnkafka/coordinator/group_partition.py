@@ -1,6 +1,7 @@
-"""``GroupPartition``: the groups of one partition of ``__consumer_offsets``, and what its log has of them.
+"""``GroupPartition``: the groups of one partition of ``__consumer_offsets``, from its log.
 
-A group is of the classic or of the consumer protocol; the newest record of either kind says which.
+A group is of the classic or of the consumer protocol; the newest record of either kind decides.
+
 Source: GroupCoordinatorShard.replay, GroupMetadataManager.replay.
 """
 
@@ -30,14 +31,15 @@ AnyGroup = ClassicGroup | ConsumerGroup
 
 
 class GroupPartition:
-    """``groups`` by id. A group with offsets and without a record of its own is a simple one. ``converted``
-    are the classic groups whose newest record is that of the conversion from a consumer group."""
+    """One partition: ``groups`` by id. A simple group has offsets, but no record of its own. ``converted``
+    has the classic groups whose newest record is the conversion from a consumer group.
+    """
 
     def __init__(self) -> None:
         self.groups: dict[str, AnyGroup] = {}
         self.converted: set[str] = set()
         self.offsets = GroupOffsets()
-        self._removed: str | None = None  # the consumer group that the last record removed
+        self._removed: str | None = None  # the consumer group that the previous record removed
 
     def replay(self, event: LogEvent) -> None:
         """Apply the next record or end marker of the log."""
@@ -73,14 +75,14 @@ class GroupPartition:
             self._removed = group_id
 
     def add_simple_groups(self, now_ms: int) -> None:
-        """Behind the last record: groups that only have offsets."""
+        """Add the groups that only have offsets, after the last record was replayed."""
         for group_id in self.offsets.groups:
             if group_id not in self.groups:
                 self.groups[group_id] = ClassicGroup(group_id, now_ms)
 
 
 def group_of(group_id: str, fields: dict[str, Any]) -> ClassicGroup:
-    """The group that a record describes: stable with members, else empty."""
+    """Return the group of a record: stable with members, else empty."""
     group = ClassicGroup(group_id, fields.get("current_state_timestamp", NO_TIMESTAMP))
     group.generation = fields["generation"]
     group.protocol_type = fields["protocol_type"] or None
@@ -100,14 +102,14 @@ def group_of(group_id: str, fields: dict[str, Any]) -> ClassicGroup:
 
 
 def group_tombstones(group: AnyGroup) -> list[tuple[bytes, None]]:
-    """What removes the records of a group, without its offsets."""
+    """Return the tombstones of a group's records, without its offsets."""
     if isinstance(group, ConsumerGroup):
         return [(key, None) for key, _ in consumer_records.group_tombstones(group, group.members)]
     return [(encode_group_key(group.group_id), None)]
 
 
 def record_of(group: ClassicGroup) -> dict[str, Any]:
-    """The fields of a group's record (``newGroupMetadataRecord``)."""
+    """Return the fields of a group's record (``newGroupMetadataRecord``)."""
     return {
         "protocol_type": group.protocol_type or "",
         "generation": group.generation,

@@ -1,6 +1,6 @@
-"""What clients ask of the group coordinator, and its answers.
+"""Requests to the group coordinator, and its answers.
 
-Source: the messages of the APIs of the same names, without what depends on their versions.
+Source: the messages of the APIs of the same names, without fields that depend on the version.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ NONE = ErrorCode.NONE
 
 
 class Protocol(NamedTuple):
-    """A way to assign partitions that a member supports; ``metadata`` is for the leader only."""
+    """An assignment protocol that a member supports; only the leader reads ``metadata``."""
 
     name: str
     metadata: bytes
 
 
 class Identity(NamedTuple):
-    """Who sends a request: the generation is -1 for a client that is no member, the member id then mostly
-    empty; only static members (KIP-345) have an instance id."""
+    """The sender of a request. A client that is no member has generation -1, usually with an empty member
+    id; only static members (KIP-345) have an instance id.
+    """
 
     group_id: str
     generation: int = -1
@@ -49,8 +50,9 @@ class Identity(NamedTuple):
 
 
 class JoinGroup(NamedTuple):
-    """``needs_known_id``: a dynamic member gets its id first and joins with it (KIP-394, version 4).
-    ``may_skip_assignment``: the client knows that field of the answer (KIP-814, version 9)."""
+    """JoinGroup. ``needs_known_id``: a dynamic member first gets its id, and joins with it (KIP-394,
+    version 4). ``may_skip_assignment``: the client knows this field of the answer (KIP-814, version 9).
+    """
 
     identity: Identity
     protocol_type: str
@@ -64,7 +66,7 @@ class JoinGroup(NamedTuple):
 
 
 class Joined(NamedTuple):
-    """The answer to JoinGroup: ``members`` are ids, instance ids and metadata, for the leader."""
+    """The answer to JoinGroup; ``members`` are ids, instance ids and metadata, for the leader."""
 
     error: ErrorCode
     member_id: str = ""
@@ -77,7 +79,7 @@ class Joined(NamedTuple):
 
 
 class SyncGroup(NamedTuple):
-    """``assignments`` by member id come from the leader."""
+    """SyncGroup; the leader sends ``assignments`` by member id."""
 
     identity: Identity
     assignments: Mapping[str, bytes]
@@ -95,8 +97,10 @@ class Synced(NamedTuple):
 
 
 class ConsumerHeartbeat(NamedTuple):
-    """A member of a consumer group is there (KIP-848): it says what has changed, and None or -1 for the rest.
-    ``owned`` are partitions by topic id. ``has_own_id``: the client has made the member id (version 1)."""
+    """The heartbeat of a member of a consumer group (KIP-848): fields that have not changed are None or
+    -1. ``owned`` are partitions by topic id. ``has_own_id``: the client has made the member id (version
+    1).
+    """
 
     group_id: str
     member_id: str
@@ -114,7 +118,9 @@ class ConsumerHeartbeat(NamedTuple):
 
 
 class HeartbeatAnswer(NamedTuple):
-    """The answer: ``assignment`` are the partitions that the member may have, None when they are the same."""
+    """The answer to a heartbeat; ``assignment`` are the member's partitions, None when they have not
+    changed.
+    """
 
     error: ErrorCode
     message: str | None = None
@@ -125,8 +131,10 @@ class HeartbeatAnswer(NamedTuple):
 
 
 class OffsetToCommit(NamedTuple):
-    """``expire_timestamp`` is set by clients of OffsetCommit 2 to 4 that ask for a retention. The log gets
-    the ``topic_id`` if it ``stores_topic_id``: TxnOffsetCommit 0 to 5 has no ids in Kafka."""
+    """An offset to commit. Clients of OffsetCommit 2 to 4 set ``expire_timestamp`` if they ask for a
+    retention time. ``topic_id`` is stored in the log if ``stores_topic_id``; TxnOffsetCommit 0 to 5 stores
+    none in Kafka.
+    """
 
     offset: int
     leader_epoch: int = -1
@@ -137,8 +145,9 @@ class OffsetToCommit(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """A committed offset; -1 where there is none. ``topic_id`` is that of the topic that it was committed
-    for, as far as the log has it."""
+    """A committed offset; -1 for a missing one. ``topic_id`` is the id of the topic that it was committed
+    for, if the log has it.
+    """
 
     offset: int = -1
     leader_epoch: int = -1
@@ -148,8 +157,7 @@ class CommittedOffset(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """A member as DescribeGroups shows it: metadata while the group is stable only, and the last
-    assignment."""
+    """A member in DescribeGroups: its last assignment, and its metadata while the group is stable."""
 
     member_id: str
     group_instance_id: str | None
@@ -160,7 +168,7 @@ class DescribedMember(NamedTuple):
 
 
 class DescribedGroup(NamedTuple):
-    """A group as DescribeGroups shows it; an unknown one has an error."""
+    """A group in DescribeGroups; an unknown group has an error."""
 
     error: ErrorCode
     state: str = "Dead"
@@ -171,7 +179,7 @@ class DescribedGroup(NamedTuple):
 
 
 class ListedGroup(NamedTuple):
-    """A group as ListGroups shows it."""
+    """A group in ListGroups."""
 
     group_id: str
     protocol_type: str
@@ -181,4 +189,4 @@ class ListedGroup(NamedTuple):
 
 Offsets = Mapping[TopicPartition, OffsetToCommit]
 Left = Callable[[ErrorCode, list[ErrorCode]], None]
-"""Takes the answer to LeaveGroup: the error of the request, and those of the members."""
+"""Takes the answer to LeaveGroup: the error of the request, and the errors of the members."""

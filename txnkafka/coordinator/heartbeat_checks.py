@@ -1,8 +1,8 @@
-"""Which heartbeats of members of consumer groups are refused: those that make no sense, and those of members
-that are not what they believe to be.
+"""Checks that refuse heartbeats of consumer group members: invalid requests, and outdated epochs or
+instances.
 
 Source: GroupCoordinatorService.throwIfConsumerGroupHeartbeatRequestIsInvalid,
-GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid and its neighbours.
+GroupMetadataManager.throwIfConsumerGroupMemberEpochIsInvalid and related methods.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ E = ErrorCode
 
 
 def check_heartbeat(request: ConsumerHeartbeat, assignors: Sequence[str]) -> None:
-    """Raise GroupError for a request that makes no sense."""
+    """Raise GroupError for an invalid request."""
     if request.has_own_id or request.epoch > 0 or request.epoch == LEAVING_EPOCH:
         _check_text(request.member_id, "MemberId")
     _check_text(request.group_id, "GroupId")
@@ -69,15 +69,18 @@ def _check_join(request: ConsumerHeartbeat) -> None:
 
 
 def check_room(group: ConsumerGroup, member_id: str, most: int) -> None:
-    """Raise GroupError for a new member of a group that is full."""
+    """Raise GroupError for a new member of a full group."""
     if len(group.members) >= most and member_id not in group.members:
         text = f"The consumer group has reached its maximum capacity of {most} members."
         raise GroupError(E.GROUP_MAX_SIZE_REACHED, text)
 
 
 def check_epoch(member: ConsumerMember, epoch: int, claimed: Claimed) -> None:
-    """Raise GroupError for a member in another epoch. The one before is accepted from a member that has only
-    partitions that it has in this one, too: the answer with the new one may be lost."""
+    """Raise GroupError for a member with another epoch.
+
+    The previous epoch is accepted if the member claims only partitions that it also owns in the current one,
+    because the answer with the current epoch may have been lost.
+    """
     if epoch in (JOINING_EPOCH, member.epoch):
         return
     kind = "greater" if epoch > member.epoch else "smaller"
@@ -100,7 +103,7 @@ def _are_assigned(claimed: Claimed, member: ConsumerMember) -> bool:
 
 
 def known_instance(group: ConsumerGroup, instance_id: str) -> ConsumerMember:
-    """The member of an instance. Raises GroupError."""
+    """Return the member of an instance id. Raises GroupError for an unknown one."""
     member = group.static_member(instance_id)
     if member is None:
         raise GroupError(E.UNKNOWN_MEMBER_ID, f"Instance id {instance_id} is unknown.")
@@ -108,7 +111,7 @@ def known_instance(group: ConsumerGroup, instance_id: str) -> ConsumerMember:
 
 
 def check_instance(member: ConsumerMember, member_id: str) -> None:
-    """Raise GroupError for an instance whose place another one has taken."""
+    """Raise GroupError for an instance that another member has replaced."""
     if member.member_id != member_id:
         raise GroupError(
             E.FENCED_INSTANCE_ID,
@@ -118,7 +121,7 @@ def check_instance(member: ConsumerMember, member_id: str) -> None:
 
 
 def check_released(member: ConsumerMember, member_id: str) -> None:
-    """Raise GroupError for an instance whose place is not free yet."""
+    """Raise GroupError for an instance id whose member has not left."""
     if member.epoch != STATIC_LEAVING_EPOCH:
         raise GroupError(
             E.UNRELEASED_INSTANCE_ID,

@@ -1,8 +1,9 @@
 """The uniform assignor for members that are subscribed to different topics.
 
-What a member had and may keep stays. Then the partitions that nobody has go to those with the fewest, topic
-by topic, the topics with the most partitions for each subscriber first; and partitions move from the most to
-the least loaded subscribers of a topic, until no topic gains by that or enough rounds have passed.
+A member keeps its previous partitions of subscribed topics. Then partitions without an owner go to the
+members with the fewest partitions, topic by topic, starting with the topics that have the most partitions for
+each subscriber. Last, partitions move from the most to the least loaded subscribers of a topic, until no
+topic gains by it or enough rounds have passed.
 
 Source: UniformHeterogeneousAssignmentBuilder of the group coordinator (KIP-848).
 """
@@ -19,17 +20,18 @@ __all__ = ["assign_heterogeneous"]
 
 MOST_ROUNDS: Final = 16
 _NOBODY: Final = -1
-_HALVES: Final = Struct(">qq")  # of a topic id, each a signed number
+_HALVES: Final = Struct(">qq")  # the two halves of a topic id, each a signed number
 
 
 def assign_heterogeneous(group: GroupSpec) -> Targets:
-    """Assign the partitions of all topics that somebody is subscribed to."""
+    """Assign the partitions of all subscribed topics."""
     return _Assignment(group).made()
 
 
 class _Assignment:
-    """Members are numbers here, in the order of the group. ``owners`` by topic id and partition, ``sizes`` by
-    member."""
+    """An assignment in progress. Members are numbers, in the order of the group. ``_owners`` by topic id
+    and partition, ``_sizes`` by member.
+    """
 
     def __init__(self, group: GroupSpec) -> None:
         self._group = group
@@ -47,7 +49,7 @@ class _Assignment:
                         self._give(topic_id, number, index)
 
     def made(self) -> Targets:
-        """The targets of all members."""
+        """Return the targets of all members."""
         topics = sorted(self._subscribers, key=self._order)
         for topic_id in topics:
             self._assign_rest(topic_id)
@@ -62,7 +64,9 @@ class _Assignment:
         }
 
     def _order(self, topic_id: str) -> tuple[float, int, tuple[int, int]]:
-        """Many partitions for each subscriber first, then few subscribers; then ids as Java compares them."""
+        """Order topics by partitions for each subscriber (descending), number of subscribers, and id as
+        Java compares ids.
+        """
         subscribers = len(self._subscribers[topic_id])
         halves = _HALVES.unpack(urlsafe_b64decode(topic_id + "=="))
         return -self._group.partitions[topic_id] / subscribers, subscribers, halves
@@ -75,15 +79,15 @@ class _Assignment:
         self._sizes[member] += 1
 
     def _assign_rest(self, topic_id: str) -> None:
-        """The partitions that nobody has."""
+        """Assign the partitions without an owner."""
         balancer = _Balancer(self._sizes, self._subscribers[topic_id])
         for number, owner in enumerate(self._owners[topic_id]):
             if owner == _NOBODY:
                 self._give(topic_id, number, balancer.least())
 
     def _balance(self, topics: list[str]) -> None:
-        """Go round the topics until a whole round changes nothing."""
-        last: str | None = None  # the topic that was changed last
+        """Balance the topics in rounds, until a whole round changes nothing."""
+        last: str | None = None  # the topic that was last changed
         for _ in range(MOST_ROUNDS):
             for topic_id in topics:
                 if topic_id == last:
@@ -117,8 +121,9 @@ class _Assignment:
 
 
 class _Balancer:
-    """Names the least and the most loaded of some members in turn, as if each one named got or lost a
-    partition: each range of members is gone through before it grows by those on its next level."""
+    """Picks the least and the most loaded of some members in turn, as if each picked member got or lost a
+    partition. A range of members is used up before it grows by the members on its next level.
+    """
 
     def __init__(self, sizes: list[int], members: list[int]) -> None:
         self._sizes = sizes
@@ -131,11 +136,11 @@ class _Balancer:
 
     @property
     def is_balanced(self) -> bool:
-        """Whether the levels of the two ranges differ by one at most."""
+        """Return whether the levels of the two ranges differ by at most one."""
         return self._most_level - self._least_level <= 1
 
     def least(self) -> int:
-        """The member that gets the next partition."""
+        """Return the member that gets the next partition."""
         if self._next_least >= self._least_end:
             self._least_level += 1
             while self._least_end < len(self._members) and self._size(self._least_end) == self._least_level:
@@ -145,10 +150,10 @@ class _Balancer:
         return self._members[self._next_least - 1]
 
     def most(self) -> int | None:
-        """The member that loses the next partition; None when none is left."""
+        """Return the member that loses the next partition; None when none is left."""
         if self._next_most < self._most_begin:
             if self._most_end <= self._most_begin and self._most_begin > 0:
-                self._most_level = self._size(self._most_begin - 1)  # all of the range were excluded
+                self._most_level = self._size(self._most_begin - 1)  # all members of the range were excluded
             else:
                 self._most_level -= 1
             while self._most_begin > 0 and self._size(self._most_begin - 1) == self._most_level:
@@ -160,7 +165,7 @@ class _Balancer:
         return self._members[self._next_most + 1]
 
     def exclude(self) -> None:
-        """The member that ``most`` has named has nothing to lose."""
+        """Exclude the last member from ``most``, because it has no partition to lose."""
         at, last = self._next_most + 1, self._most_end - 1
         self._members[at], self._members[last] = self._members[last], self._members[at]
         self._most_end = last

@@ -1,4 +1,4 @@
-"""The records that make a cluster image: the content of a snapshot of the metadata log, in Kafka's order.
+"""The records of a snapshot of the metadata log, which rebuild a cluster image, in Kafka's order.
 
 Source: ``MetadataImage.write``.
 """
@@ -21,7 +21,7 @@ _METADATA_VERSION: Final = "metadata.version"
 
 
 def image_records(image: ClusterImage) -> Iterator[LogRecord]:
-    """Yield the records that an empty image becomes ``image`` by."""
+    """Yield the records that turn an empty image into ``image``."""
     levels = sorted(image.features.items(), key=lambda item: (item[0] != _METADATA_VERSION, item[0]))
     for name, level in levels:
         yield metadata_records.feature_level(name, level)

@@ -1,14 +1,16 @@
-"""InitProducerId: gives a producer its id and an epoch that fences earlier ones of the transactional id.
+"""InitProducerId: gives a producer its id, and an epoch that fences earlier producers of the transactional
+id.
 
 | request | current epoch E, last epoch L | result |
 |---|---|---|
 | names no producer | E | E + 1; L is forgotten, so that no fenced producer can return with it |
-| names E | E | E + 1, L := E (KIP-360: the producer goes on after an error) |
+| names E | E | E + 1, L := E (KIP-360: the producer continues after an error) |
 | names L | E | E once more: a retry whose first answer was lost |
 | anything else | E | PRODUCER_FENCED |
 
-At epoch 32766 the producer id changes, and epochs begin at 0. E is at least the largest epoch that the
-partitions have seen, where the coordinator's log has lost its end (``Setting.seen``).
+At epoch 32766 the producer id changes, and epochs begin at 0. If the coordinator's log has lost its end, E is
+at least the largest epoch in the partitions (``Setting.seen``).
+
 Source: TransactionCoordinator.prepareInitProducerIdTransit, prepareIncrementProducerEpoch and
 prepareProducerIdRotation of TransactionMetadata.
 """
@@ -39,7 +41,7 @@ FENCED: Final = Refused(ErrorCode.PRODUCER_FENCED)
 
 
 def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId, setting: Setting) -> Result:
-    """The rule of ``InitProducerId``."""
+    """Decide an InitProducerId request."""
     if error := refusal(event, setting.limits):
         return Refused(error)
     if metadata is None:
@@ -62,12 +64,14 @@ def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId
 
 
 def refusal(event: InitProducerId, limits: Limits) -> ErrorCode | None:
-    """What is wrong with the request whatever the state, in Kafka's order."""
+    """Return the error of an invalid request, which does not depend on the state, in Kafka's order of
+    checks.
+    """
     if (event.producer_id == NO_PRODUCER_ID) != (event.producer_epoch == NO_PRODUCER_EPOCH):
         return ErrorCode.INVALID_REQUEST
     if not event.transactional_id:
         return ErrorCode.INVALID_REQUEST
-    if event.enable_2pc:  # as by a broker with transaction.two.phase.commit.enable=false
+    if event.enable_2pc:  # as on a broker with transaction.two.phase.commit.enable=false
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
     if event.keep_prepared_txn:
         return ErrorCode.UNSUPPORTED_VERSION
@@ -77,7 +81,7 @@ def refusal(event: InitProducerId, limits: Limits) -> ErrorCode | None:
 
 
 def names_this_producer(metadata: TransactionMetadata, event: InitProducerId) -> bool:
-    """Whether the producer id of the request is the current one, or the one before whose epochs ran out."""
+    """Return whether the request names the current producer id, or the previous one after its last epoch."""
     return (
         metadata.producer_epoch == NO_PRODUCER_EPOCH
         or event.producer_id == metadata.producer_id
@@ -86,8 +90,7 @@ def names_this_producer(metadata: TransactionMetadata, event: InitProducerId) ->
 
 
 def new_transactional_id(event: InitProducerId, setting: Setting) -> Result:
-    """The first request of a transactional id, or of one that has expired: whatever producer it names, it
-    gets a new one."""
+    """Give a new producer id to a new or expired transactional id, whatever producer the request names."""
     if setting.producer_id is None:
         return NeedsProducerId()
     created = TransactionMetadata(
@@ -108,7 +111,7 @@ def new_transactional_id(event: InitProducerId, setting: Setting) -> Result:
 
 
 def next_producer_id(metadata: TransactionMetadata, event: InitProducerId, setting: Setting) -> Result:
-    """No epoch is left: a new producer id, which the producer before may still ask for again."""
+    """Change the producer id after its last epoch. The previous producer may repeat its request."""
     if event.is_continuation and event.producer_epoch != metadata.producer_epoch:
         return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
     if setting.producer_id is None:
@@ -118,7 +121,7 @@ def next_producer_id(metadata: TransactionMetadata, event: InitProducerId, setti
 
 
 def next_epoch(metadata: TransactionMetadata, event: InitProducerId, setting: Setting) -> Result:
-    """The table above."""
+    """Return the next epoch, by the table in the module docstring."""
     current, last = metadata.producer_epoch, metadata.last_producer_epoch
     if not event.is_continuation:
         epochs = (current + 1, NO_PRODUCER_EPOCH)
@@ -134,7 +137,9 @@ def next_epoch(metadata: TransactionMetadata, event: InitProducerId, setting: Se
 def empty(
     metadata: TransactionMetadata, event: InitProducerId, setting: Setting, identity: tuple[int, int, int]
 ) -> Transition:
-    """The state Empty with a producer id, an epoch and a last epoch; the outcome before is forgotten."""
+    """Return the transition to Empty with a producer id, an epoch and a last epoch; the previous outcome
+    is forgotten.
+    """
     producer_id, producer_epoch, last_producer_epoch = identity
     image = image_of(
         metadata,

@@ -1,6 +1,8 @@
-"""Records of the metadata log that mean nothing to this broker, and something to an Apache Kafka that opens
-the directory: registrations, quotas, ACLs, SCRAM credentials, delegation tokens. The last one of each object
-is kept, for a snapshot.
+"""Records of the metadata log that this broker does not use, but Apache Kafka needs when it opens the
+directory.
+
+These are registrations, quotas, ACLs, SCRAM credentials and delegation tokens. The last record of each object
+is kept for snapshots.
 
 Source: ``ClusterDelta``, ``ClientQuotasDelta``, ``AclsDelta``, ``ScramDelta``, ``DelegationTokenDelta``.
 """
@@ -36,13 +38,13 @@ _QUOTA: Final = "client_quota_record"
 
 
 class KeptRecords:
-    """The records, by type and by the identity of their objects."""
+    """The records by type and by the identity of their objects."""
 
     def __init__(self) -> None:
         self._records: dict[str, dict[Hashable, LogRecord]] = {}
 
     def replay(self, record: LogRecord) -> None:
-        """Keep, replace or remove a record; one of another type changes nothing."""
+        """Keep, replace or remove a record; other types are ignored."""
         kind, value = record.type, record.value or {}
         if kind in _IDENTITIES:
             self._of(kind)[_identity(kind, value)] = record
@@ -57,7 +59,7 @@ class KeptRecords:
             self._change_broker(value["id"], {"fenced": kind == "fence_broker_record"})
 
     def of(self, kind: str) -> Iterator[LogRecord]:
-        """The records of a type."""
+        """Yield the records of a type."""
         yield from self._records.get(kind, {}).values()
 
     def _of(self, kind: str) -> dict[Hashable, LogRecord]:
@@ -82,8 +84,9 @@ def _identity(kind: str, value: dict[str, Any]) -> tuple[Hashable, ...]:
 
 
 def _changes(value: dict[str, Any]) -> dict[str, Any]:
-    """What a BrokerRegistrationChange changes: 1 sets a flag, -1 clears it, 0 and an absent list change
-    nothing."""
+    """Return the changes of a BrokerRegistrationChange: 1 sets a flag, -1 clears it; 0 and an absent list
+    change nothing.
+    """
     changes: dict[str, Any] = {}
     if value["fenced"]:
         changes["fenced"] = value["fenced"] > 0

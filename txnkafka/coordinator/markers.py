@@ -1,21 +1,20 @@
-"""Markers on their way: which partitions get one, which have one, which is to be tried again and when.
+"""End markers in progress: which partitions still need one, and when to retry.
 
-A machine without clock and sockets, for all transactions of a coordinator. ``begin`` takes the effect of
-PREPARE_*, ``due`` says which markers are to be written now, ``acknowledge`` takes what became of one:
-durable, or an error. With the last partition of a transaction comes ``MarkersWritten``, once.
+A state machine without clock and sockets, for all transactions of a coordinator. ``begin`` takes the effect
+of PREPARE_*, ``due`` returns the markers to write now, ``acknowledge`` takes the result of one: durable, or
+an error. The last partition of a transaction returns ``MarkersWritten``, once.
 
-A marker is known by producer id, marker epoch and coordinator epoch: an acknowledgement that belongs to an
-earlier transaction of the same id, or to the time before a restart, changes nothing (KAFKA-10080,
-KAFKA-16352). To write a marker twice is harmless, to forget one is not: whatever error there is, it is tried
-again. The exceptions:
+A marker is identified by producer id, marker epoch and coordinator epoch: an acknowledgement for an earlier
+transaction of the same id, or from before a restart, changes nothing (KAFKA-10080, KAFKA-16352). Writing a
+marker twice is harmless, losing one is not. So a marker is retried after every error, except:
 
-- The topic is deleted (``partition_deleted``): there is nothing to end; the other partitions go on.
-- UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION: no transactional batch can be there.
-- INVALID_PRODUCER_EPOCH: the partition has a later marker of the producer, or the transaction that follows,
-  so it has had this marker. After a crash that happens where COMPLETE_* was lost and data was not.
+- The topic is deleted (``partition_deleted``): nothing is left to end; the other partitions continue.
+- UNSUPPORTED_FOR_MESSAGE_FORMAT, UNSUPPORTED_VERSION: the partition cannot contain a transactional batch.
+- INVALID_PRODUCER_EPOCH: the partition has a later marker of the producer, or its next transaction, so it
+  already has this marker. This happens after a crash that lost COMPLETE_* but no data.
 - TRANSACTION_COORDINATOR_FENCED ``MAX_REFUSALS`` times: an administrator wrote a marker with a greater
-  coordinator epoch by hand. Kafka stops there, and the transactional id is blocked until a restart. A node
-  that owns its partitions can do better, and write with the epoch that the partition has.
+  coordinator epoch by hand. Kafka stops here, and the transactional id is blocked until a restart. A node
+  that owns its partitions can instead write with the epoch of the partition.
 
 Source: TransactionMarkerChannelManager, TransactionMarkerRequestCompletionHandler.
 """
@@ -60,8 +59,9 @@ class Marker(NamedTuple):
 
 @dataclass(slots=True)
 class _Pending:
-    """The markers of one transaction that are not written yet, by partition; how often those that failed did;
-    and what follows when all are written."""
+    """One transaction: its unwritten markers by partition, their failures so far, and the event for when
+    all are written.
+    """
 
     markers: dict[TopicPartition, Marker]
     written: MarkersWritten
@@ -69,30 +69,31 @@ class _Pending:
 
 
 class Markers:
-    """All markers that a coordinator has to write; one transaction for each transactional id."""
+    """All markers that a coordinator has to write; at most one transaction for each transactional id."""
 
     def __init__(self) -> None:
         self._pending: dict[str, _Pending] = {}
-        self._due: list[tuple[int, int, Marker]] = []  # a heap: time, order of arrival
+        self._due: list[tuple[int, int, Marker]] = []  # a heap of time, order of arrival, marker
         self._arrivals = 0
 
     def __len__(self) -> int:
-        """Transactions whose markers are not all written."""
+        """Return the number of transactions with unwritten markers."""
         return len(self._pending)
 
     def remaining(self, transactional_id: str) -> frozenset[TopicPartition]:
-        """The partitions whose marker is not durable yet."""
+        """Return the partitions whose marker is not durable."""
         pending = self._pending.get(transactional_id)
         return frozenset(pending.markers) if pending else frozenset()
 
     @property
     def has_deadline(self) -> bool:
-        """Whether ``deadline`` may be more than None."""
+        """Return whether ``deadline`` may return a time."""
         return bool(self._due)
 
     def begin(self, effect: WriteMarkers, coordinator_epoch: int, now_ms: int) -> MarkersWritten | None:
-        """Take in the markers of a transaction, instead of those that its id had before. A transaction
-        without partitions is written at once."""
+        """Add the markers of a transaction, in place of earlier ones of its id. Without partitions it is
+        complete at once.
+        """
         transactional_id, producer_id, epoch, committed, partitions, version = effect
         written = MarkersWritten(transactional_id, producer_id, epoch)
         if not partitions:
@@ -108,7 +109,9 @@ class Markers:
         return None
 
     def due(self, now_ms: int) -> list[Marker]:
-        """The markers to write now, in the order in which they came due; each must be acknowledged."""
+        """Return the markers to write now, in the order in which they became due; each must be
+        acknowledged.
+        """
         found = []
         while self._due and self._due[0][0] <= now_ms:
             marker = heapq.heappop(self._due)[2]
@@ -117,13 +120,13 @@ class Markers:
         return found
 
     def deadline(self) -> int | None:
-        """When the next marker is due."""
+        """Return the time when the next marker is due, or None."""
         while self._due and self._awaiting(self._due[0][2]) is None:
             heapq.heappop(self._due)
         return self._due[0][0] if self._due else None
 
     def acknowledge(self, marker: Marker, error: ErrorCode, now_ms: int) -> MarkersWritten | None:
-        """A marker is durable in its partition, or was refused."""
+        """Note that a marker is durable in its partition, or was refused."""
         pending = self._awaiting(marker)
         if pending is None:
             return None
@@ -138,13 +141,15 @@ class Markers:
         return None
 
     def partition_deleted(self, partition: TopicPartition) -> list[MarkersWritten]:
-        """The topic of the partition is really gone, not merely without a log for a moment."""
+        """Drop the markers of a partition whose topic was deleted; not for one that only lacks a log for a
+        moment.
+        """
         hit = [pending for pending in self._pending.values() if partition in pending.markers]
         done = [self._written(pending, pending.markers[partition]) for pending in hit]
         return [event for event in done if event is not None]
 
     def forget(self, transactional_id: str) -> None:
-        """Another coordinator goes on with the transaction."""
+        """Drop the markers of a transaction that another coordinator continues."""
         self._pending.pop(transactional_id, None)
 
     def _awaiting(self, marker: Marker) -> _Pending | None:

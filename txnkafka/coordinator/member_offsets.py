@@ -1,6 +1,7 @@
-"""Which members of consumer groups may commit and fetch offsets.
+"""Checks which members of consumer groups may commit and fetch offsets.
 
-A member commits in its epoch; also with an older one, the offsets of partitions that it has had since then.
+A member commits with its current epoch; with an older one, only for partitions that it has owned since then.
+
 Source: ConsumerGroup.validateOffsetCommit and validateOffsetFetch, OffsetMetadataManager (KIP-848, KIP-1251).
 """
 
@@ -13,14 +14,15 @@ from txnkafka.error_codes import ErrorCode
 __all__ = ["consumer_refusal", "fetch_refusal"]
 
 E = ErrorCode
-_WITH_EPOCHS = 9  # the first version of OffsetCommit that members of the consumer protocol use
+_WITH_EPOCHS = 9  # the first version of OffsetCommit for members of the consumer protocol
 
 
 def consumer_refusal(
     group: ConsumerGroup, identity: Identity, offsets: Offsets, version: int | None
 ) -> ErrorCode | None:
-    """Why offsets are not committed, if they are not; ``version`` is that of OffsetCommit, None with a
-    transaction."""
+    """Return the error for a commit, else None; ``version`` is the version of OffsetCommit, None in a
+    transaction.
+    """
     is_nobody = identity.generation == -1 and not identity.member_id and identity.group_instance_id is None
     if (identity.generation < 0 and not group.members) or (version is None and is_nobody):
         return None
@@ -42,8 +44,7 @@ def consumer_refusal(
 
 
 def fetch_refusal(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode | None:
-    """Why a member does not get offsets, if it does not. Without an id and an epoch it is an administrator,
-    or an old client."""
+    """Return the error for a fetch, else None. An administrator or an old client has neither id nor epoch."""
     if member_id is None and epoch < 0:
         return None
     member = group.members.get(member_id or "")

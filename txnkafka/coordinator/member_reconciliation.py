@@ -1,7 +1,8 @@
-"""How a member of a consumer group gets from the partitions that it has to those that it is to have.
+"""Reconciliation of a consumer group member: the steps from its current partitions to its target assignment.
 
-It gives up what it is not to have first, and says so with what it owns; then it takes its next epoch with
-what nobody else owns any more. The rest it waits for.
+A member first revokes partitions outside its target, and confirms this with its owned partitions. Then it
+enters its next epoch with the partitions of its target that no other member owns any more. It waits for the
+others.
 
     Stable -> UnrevokedPartitions -> UnreleasedPartitions -> Stable
 
@@ -24,8 +25,10 @@ Claimed = Mapping[str, Sequence[int]] | None
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """``subscribed`` are the ids of topics that the member is subscribed to, ``claimed`` what it says to own,
-    None when it says nothing. ``owner_epoch`` is the epoch of a partition's owner, -1 without one."""
+    """Input of a step. ``subscribed`` are the ids of the member's topics; ``claimed`` the partitions that
+    it claims to own, None if the request has none. ``owner_epoch`` returns the epoch of a partition's
+    owner, -1 without one.
+    """
 
     target_epoch: int
     target: Target
@@ -35,8 +38,11 @@ class Reconciliation:
     is_subscription_new: bool
 
     def of(self, member: ConsumerMember) -> ConsumerMember:
-        """The member after its next step. Raises GroupError with FENCED_MEMBER_EPOCH for a state that a newer
-        Kafka has written, unless the member begins without partitions."""
+        """Return the member after its next step.
+
+        Raises GroupError with FENCED_MEMBER_EPOCH for a state that a newer Kafka has written, unless the
+        member claims no partitions.
+        """
         if member.state is MemberState.STABLE and member.epoch == self.target_epoch:
             return self._without_other_topics(member) if self.is_subscription_new else member
         if member.state is MemberState.UNREVOKED_PARTITIONS and self._owns(member.revoking):
@@ -52,7 +58,9 @@ class Reconciliation:
         return self._next(member, self.target_epoch)
 
     def _owns(self, partitions: Owned) -> bool:
-        """Whether the member still has some of these; without a word of it, it does."""
+        """Return whether the member still owns some of these partitions; it does if it has claimed
+        nothing.
+        """
         if self.claimed is None:
             return True
         return any(
@@ -62,7 +70,7 @@ class Reconciliation:
         )
 
     def _without_other_topics(self, member: ConsumerMember) -> ConsumerMember:
-        """The member gives up what it is not subscribed to any more, and stays in its epoch."""
+        """Revoke the partitions of topics that the member is no longer subscribed to, in the same epoch."""
         kept = {topic_id: each for topic_id, each in member.assigned.items() if topic_id in self.subscribed}
         if len(kept) == len(member.assigned):
             return member
@@ -105,7 +113,7 @@ class Reconciliation:
     def _revoking(
         self, member: ConsumerMember, epoch: int, assigned: dict[str, dict[int, int]], revoking: Owned
     ) -> ConsumerMember:
-        """The member keeps what it has and is to have; what is new to it comes with the next epoch."""
+        """Return the member with the partitions that it keeps; new ones follow with the next epoch."""
         kept: dict[str, dict[int, int]] = {}
         for topic_id, each in assigned.items():
             there = member.assigned.get(topic_id, {})
@@ -118,6 +126,6 @@ class Reconciliation:
         )  # fmt: skip
 
     def _is_free(self, member: ConsumerMember, topic_id: str, partition: int) -> bool:
-        """Whether nobody owns a partition, but for the member itself, which was to give it up."""
+        """Return whether a partition has no owner, or only the member itself, which was revoking it."""
         is_owned = self.owner_epoch(topic_id, partition) != -1
         return not is_owned or partition in member.revoking.get(topic_id, {})

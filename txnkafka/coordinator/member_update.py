@@ -1,8 +1,8 @@
-"""``MemberUpdate``: what changes in a consumer group when one of its members says something.
+"""``MemberUpdate``: the records that a request of a member adds to its consumer group.
 
-The member is written if it has changed, the epoch of the group grows if its topics have, the targets of all
-members follow, and the member takes its next step to its own. Each adds records; the group itself changes
-when they are appended.
+The member is written if it has changed; the epoch of the group grows if its topics have changed; the targets
+of all members follow; the member takes its next step towards its target. The group itself changes when the
+records are appended.
 
 Source: GroupMetadataManager.consumerGroupHeartbeat, updateSubscriptionMetadata, maybeUpdateTargetAssignment,
 maybeReconcile; TargetAssignmentBuilder.
@@ -28,14 +28,15 @@ __all__ = ["MemberUpdate", "hash_of"]
 
 
 def hash_of(subscriptions: Subscriptions, image: ClusterImage) -> int:
-    """The hash of the topics that exist of those that a group is subscribed to."""
+    """Return the hash of the existing topics that a group is subscribed to."""
     return topics_hash(image.topics[name] for name in subscriptions.topics if name in image.topics)
 
 
 @dataclass(slots=True)
 class MemberUpdate:
-    """``old`` is the member as it was, or a new one without anything; ``new`` as it is to be. ``epoch`` is
-    that of the group with the ``records``."""
+    """One update. ``old`` is the previous member, or an empty one; ``new`` is the next. ``epoch`` is the
+    group's epoch after the ``records``.
+    """
 
     group: ConsumerGroup
     old: ConsumerMember
@@ -45,20 +46,20 @@ class MemberUpdate:
     now_ms: int
     records: list[Record]
     epoch: int = field(init=False)
-    is_checked: bool = False  # whether the topics were looked at
+    is_checked: bool = False  # whether the topics were compared
     _is_homogeneous: bool | None = None
 
     def __post_init__(self) -> None:
         self.epoch = self.group.epoch
 
     def write_member(self) -> bool:
-        """Write the member if it has changed; returns whether the names of its topics have."""
+        """Write the member if it has changed; return whether its topic names have."""
         if self.new != self.old:
             self.records.append(consumer_records.member_record(self.group.group_id, self.new))
         return self.new.topics != self.old.topics
 
     def write_epoch(self, *, is_needed: bool) -> None:
-        """Write the next epoch of the group if that is needed, or if its topics have changed."""
+        """Write the next epoch of the group if it is needed, or if its topics have changed."""
         group = self.group
         if not is_needed and group.checked == self.image.topic_changes:
             return
@@ -72,9 +73,11 @@ class MemberUpdate:
             self.records.append(consumer_records.old_metadata_tombstone(group.group_id))
 
     def write_targets(self) -> tuple[int, Target]:
-        """Write what all members are to have, if that is due; returns the epoch and the member's target."""
+        """Write the targets of all members if a new assignment is due; return its epoch and the member's
+        target.
+        """
         group = self.group
-        since_ms = self.now_ms - group.assignment_timestamp  # negative when the clock was put back
+        since_ms = self.now_ms - group.assignment_timestamp  # negative after the clock was set back
         is_due = group.assignment_timestamp == 0 or not 0 <= since_ms < self.config.assignment_interval_ms
         if group.assignment_epoch >= self.epoch or not is_due:
             return group.assignment_epoch, self.present_target
@@ -93,7 +96,7 @@ class MemberUpdate:
 
     @property
     def present_target(self) -> Target:
-        """The target that the group has for the member, or for its instance."""
+        """The group's current target for the member, or for its instance id."""
         if self.new.instance_id is None:
             return self.group.targets.get(self.new.member_id, {})
         return self.group.targets.get(self.group.static.get(self.new.instance_id, ""), {})
@@ -113,7 +116,7 @@ class MemberUpdate:
         return GroupSpec(specs, partitions, is_homogeneous)
 
     def _topic_ids(self, member: ConsumerMember) -> tuple[str, ...]:
-        """The ids of the topics that exist of those that a member is subscribed to."""
+        """Return the ids of the existing topics that a member is subscribed to."""
         topics, resolved = self.image.topics, self.group.regexes.get(member.regex or "")
         names = {*member.topics, *(resolved.topics if resolved is not None else ())}
         return tuple(sorted(topics[name].topic_id for name in names if name in topics))
@@ -121,7 +124,7 @@ class MemberUpdate:
     def reconcile(
         self, target_epoch: int, target: Target, claimed: Claimed, *, is_subscription_new: bool
     ) -> bool:
-        """Let the member take its next step, and write it; returns whether it did."""
+        """Take the member's next step, and write it; return whether it has changed."""
         if not is_subscription_new and self.new.is_reconciled(target_epoch):
             return False
         stepped = Reconciliation(

@@ -58,12 +58,12 @@ def _record(kind: str, api_key: int, version: int, **fields: Any) -> LogRecord:
 
 
 def topic(name: str, topic_id: str) -> LogRecord:
-    """A topic; its partitions follow."""
+    """Return the record of a topic; the records of its partitions follow it."""
     return _record("topic_record", 2, 0, name=name, topic_id=topic_id)
 
 
 def partition(topic_id: str, number: int, node_id: int, directory_id: str) -> LogRecord:
-    """A partition that its only replica leads."""
+    """Return the record of a partition led by its only replica."""
     return _record(
         "partition_record", 3, 2,
         partition_id=number, topic_id=topic_id, replicas=[node_id], isr=[node_id],
@@ -73,7 +73,7 @@ def partition(topic_id: str, number: int, node_id: int, directory_id: str) -> Lo
 
 
 def partition_image(topic_id: str, number: int, image: PartitionImage) -> LogRecord:
-    """A partition with everything that is known of it."""
+    """Return the record of a partition with all its known fields."""
     return _record(
         "partition_record", 3, 2,
         partition_id=number, topic_id=topic_id, replicas=image.replicas, isr=image.isr,
@@ -87,7 +87,7 @@ def partition_image(topic_id: str, number: int, image: PartitionImage) -> LogRec
 
 
 def broker_fenced(broker_id: int, broker_epoch: int) -> LogRecord:
-    """A registered broker does not run."""
+    """Return the record that marks a registered broker as not running."""
     return _record(
         "broker_registration_change_record", 17, 0,
         broker_id=broker_id, broker_epoch=broker_epoch, fenced=1,
@@ -95,17 +95,17 @@ def broker_fenced(broker_id: int, broker_epoch: int) -> LogRecord:
 
 
 def unregister_broker(broker_id: int, broker_epoch: int) -> LogRecord:
-    """A broker is not part of the cluster any more."""
+    """Return the record that removes a broker from the cluster."""
     return _record("unregister_broker_record", 1, 0, broker_id=broker_id, broker_epoch=broker_epoch)
 
 
 def remove_topic(topic_id: str) -> LogRecord:
-    """A topic, its partitions and its configs are gone."""
+    """Return the record that removes a topic, its partitions and its configs."""
     return _record("remove_topic_record", 9, 0, topic_id=topic_id)
 
 
 def config(resource_type: int, resource_name: str, name: str, value: str | None) -> LogRecord:
-    """A config of a resource; None deletes it."""
+    """Return the record of a config of a resource; None deletes it."""
     return _record(
         "config_record", 4, 0,
         resource_type=resource_type, resource_name=resource_name, name=name, value=value,
@@ -113,18 +113,19 @@ def config(resource_type: int, resource_name: str, name: str, value: str | None)
 
 
 def clear_elr(topic_name: str) -> LogRecord:
-    """Who might lead the partitions of a topic, or of all with "", is not known any more:
-    ``min.insync.replicas`` was changed (KIP-966)."""
+    """Return the record that clears the eligible leader replicas of a topic, or of all topics for "",
+    after a change of ``min.insync.replicas`` (KIP-966).
+    """
     return _record("clear_elr_record", 28, 0, topic_name=topic_name)
 
 
 def feature_level(name: str, level: int) -> LogRecord:
-    """A feature and its finalized level."""
+    """Return the record of a feature and its finalized level."""
     return _record("feature_level_record", 12, 0, name=name, feature_level=level)
 
 
 def producer_ids(broker_id: int, broker_epoch: int, next_producer_id: int) -> LogRecord:
-    """All producer ids below ``next_producer_id`` are given out."""
+    """Return the record that marks all producer ids below ``next_producer_id`` as used."""
     return _record(
         "producer_ids_record", 15, 0,
         broker_id=broker_id, broker_epoch=broker_epoch, next_producer_id=next_producer_id,
@@ -132,15 +133,17 @@ def producer_ids(broker_id: int, broker_epoch: int, next_producer_id: int) -> Lo
 
 
 def begin_transaction(name: str) -> LogRecord:
-    """What follows counts with ``end_transaction``, as one change."""
+    """Return the record that begins a transaction: the records after it take effect together, with
+    ``end_transaction``.
+    """
     return _record("begin_transaction_record", 23, 0, name=name)
 
 
 def end_transaction() -> LogRecord:
-    """The end of a change."""
+    """Return the record that ends a transaction."""
     return _record("end_transaction_record", 24, 0)
 
 
 def abort_transaction(reason: str) -> LogRecord:
-    """A change that was begun does not count."""
+    """Return the record that discards an open transaction."""
     return _record("abort_transaction_record", 25, 0, reason=reason)

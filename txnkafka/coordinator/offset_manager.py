@@ -33,7 +33,9 @@ Fetched = dict[TopicPartition, CommittedOffset]
 
 
 class OffsetManager:
-    """One request a method; ``reply`` is called once, now or later. The time is that of ``rebalance``."""
+    """Handler of offsets: one method for each request; ``reply`` is called once, now or later. Time comes
+    from ``rebalance``.
+    """
 
     def __init__(self, log: GroupLog, rebalance: ClassicRebalance) -> None:
         self._log = log
@@ -48,8 +50,9 @@ class OffsetManager:
         version: int = 9,
         producer: ProducerIdAndEpoch | None = None,
     ) -> None:
-        """Commit offsets, those of a ``producer`` with its transaction. ``version`` is that of
-        OffsetCommit."""
+        """Commit offsets; with ``producer``, as part of its transaction. ``version`` is the version of
+        OffsetCommit.
+        """
         refused = self._refusal(identity, version, offsets, is_transactional=producer is not None)
         if refused is not None:
             reply(dict.fromkeys(offsets, refused))
@@ -87,7 +90,7 @@ class OffsetManager:
         group = here.groups.get(identity.group_id)
         if group is None:
             if identity.generation >= 0:
-                is_told = is_transactional or version >= 9  # TxnOffsetCommit translates for its old clients
+                is_told = is_transactional or version >= 9  # TxnOffsetCommit translates it for old clients
                 return E.GROUP_ID_NOT_FOUND if is_told else E.ILLEGAL_GENERATION
             here.groups[identity.group_id] = ClassicGroup(identity.group_id, self._rebalance.now_ms)
             return None
@@ -109,8 +112,9 @@ class OffsetManager:
         require_stable: bool,
         member: tuple[str | None, int] = (None, -1),
     ) -> None:
-        """The committed offsets of partitions, or of all that have one. An unknown group has none. ``member``
-        is the id and the epoch of the member of a consumer group that asks."""
+        """Answer with the committed offsets of partitions, or of all partitions that have one. An unknown
+        group has none. ``member`` is the id and epoch of the requesting member of a consumer group.
+        """
         here = self._log.of(group_id, may_be_empty=True)
         if isinstance(here, ErrorCode):
             reply(here, {})
@@ -135,8 +139,9 @@ class OffsetManager:
         partitions: Sequence[TopicPartition],
         reply: Callable[[ErrorCode, Errors], None],
     ) -> None:
-        """Delete committed offsets, but for those of topics that a member is subscribed to (KIP-496). What is
-        not there any more is said when that is durable."""
+        """Delete committed offsets, except for topics that a member is subscribed to (KIP-496). The answer
+        is sent when the deletion is durable, also for offsets that are already deleted.
+        """
         group, here = self._log.find(group_id), self._log.of(group_id)
         if group == E.GROUP_ID_NOT_FOUND:
             self._log.when_durable(group_id, lambda error: reply(append_error(error) or group, {}))
@@ -165,15 +170,15 @@ class OffsetManager:
             self._log.when_durable(group_id, durable)
 
     def delete_partitions(self, topic: str, numbers: Iterable[int]) -> None:
-        """A topic is deleted: write tombstones for the offsets of its partitions, also for those that an open
-        transaction is to commit (``OffsetMetadataManager.onPartitionsDeleted``)."""
+        """Write tombstones for the offsets of a deleted topic's partitions, including pending offsets of
+        open transactions (``OffsetMetadataManager.onPartitionsDeleted``).
+        """
         ends = ends_of(topic, numbers)
         for number, here in list(self._log.loaded.items()):
             self._log.drop_offsets(number, here.offsets.keys_of(ends))
 
     def delete_removed(self, removed: Mapping[str, str], there: Container[str]) -> None:
-        """Topics were removed before a crash, which may have left their offsets; see
-        ``GroupOffsets.keys_of_removed``."""
+        """Delete offsets that a crash has left of removed topics; see ``GroupOffsets.keys_of_removed``."""
         for number, here in list(self._log.loaded.items()):
             self._log.drop_offsets(number, here.offsets.keys_of_removed(removed, there))
 
@@ -182,19 +187,20 @@ class OffsetManager:
         return self._log.append_tombstones(number, keys, call)
 
     def expire(self, here: GroupPartition, group: AnyGroup) -> bool:
-        """Write tombstones for offsets that were not used for the retention time; returns whether none is
-        left."""
+        """Write tombstones for offsets that were not used for the retention time; return whether no offset
+        is left.
+        """
         expired = self._expired(here, group)
         is_last = len(expired) == len(here.offsets.keys(group.group_id))
         self._log.drop_offsets(self._log.number_of(group.group_id), expired)
         return is_last
 
     def _expired(self, here: GroupPartition, group: AnyGroup) -> list[bytes]:
-        """The keys of offsets whose time is over (``offsetExpirationCondition``)."""
+        """Return the keys of expired offsets (``offsetExpirationCondition``)."""
         subscribed = subscribed_topics(group)
         if subscribed is None:
             return []
-        emptied = None  # when it did not matter any more when an offset was committed
+        emptied = None  # the time from which on the commit timestamps no longer matter
         if isinstance(group, ClassicGroup):
             is_empty, is_simple = group.state is GroupState.EMPTY, group.protocol_type is None
             is_followed = group.protocol_type == CONSUMER and group.state is GroupState.STABLE
@@ -217,7 +223,9 @@ class OffsetManager:
 
 
 def subscribed_topics(group: AnyGroup) -> set[str] | None:
-    """The topics that consumers of a group are subscribed to; None when a member does not say."""
+    """Return the topics that consumers of a group are subscribed to; None if a member's subscription is
+    malformed.
+    """
     if isinstance(group, ConsumerGroup):
         return group.subscriptions().topics
     topics: set[str] = set()
@@ -246,6 +254,6 @@ def _refusal(group: ClassicGroup, identity: Identity, is_transactional: bool) ->
 
 
 def _commit_error(error: ErrorCode) -> ErrorCode:
-    """A batch that is too large has too much metadata."""
+    """Return the error of a commit; a batch that is too large has too much metadata."""
     is_too_large = error in (E.MESSAGE_TOO_LARGE, E.RECORD_LIST_TOO_LARGE)
     return E.INVALID_COMMIT_OFFSET_SIZE if is_too_large else append_error(error)

@@ -1,8 +1,9 @@
 """The offsets committed by groups: the state of one partition of ``__consumer_offsets``.
 
-An offset committed in a transaction is pending until the end marker of its producer: COMMIT makes it the
-committed one unless a later record has committed another, ABORT drops it. A tombstone removes the committed
-and all pending offsets of its key. Offsets of transactions open at the end of the log stay pending.
+An offset committed in a transaction is pending until the end marker of its producer. COMMIT makes it the
+committed offset, unless a later record has committed another one; ABORT drops it. A tombstone removes the
+committed and all pending offsets of its key. Offsets of transactions open at the end of the log stay pending.
+
 Source: OffsetMetadataManager.replay and replayEndTransactionMarker.
 """
 
@@ -22,7 +23,7 @@ OFFSET_COMMIT_KEYS = (b"\0\0", b"\0\1")  # two versions of one key, with the sam
 
 
 class CommittedOffset(NamedTuple):
-    """A record that commits an offset, not decoded yet."""
+    """An undecoded record that commits an offset."""
 
     record_offset: int
     key: bytes
@@ -30,10 +31,10 @@ class CommittedOffset(NamedTuple):
 
 
 class Offsets:
-    """Committed offsets, and the pending ones of each producer id; keys are raw, without their version.
-    ``producers`` are those with a pending offset, by key: nobody looks through all of them.
+    """Committed offsets, and pending ones by producer id; keys are raw, without their version.
 
-    Only ``replay`` changes them.
+    ``producers`` has the producers with a pending offset by key, which saves a search. Only ``replay``
+    changes the offsets.
     """
 
     def __init__(self) -> None:
@@ -62,7 +63,7 @@ class Offsets:
                 self.committed[name] = pending
 
     def _taken(self, producer_id: int) -> dict[bytes, CommittedOffset]:
-        """What a producer had pending, which is pending no more."""
+        """Remove and return the pending offsets of a producer."""
         found = self.pending.pop(producer_id, {})
         for name in found:
             self.producers[name].discard(producer_id)

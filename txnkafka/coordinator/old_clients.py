@@ -1,7 +1,7 @@
-"""The error codes that clients of older API versions understand, in place of those that came later.
+"""Error codes for clients of old API versions, in place of codes added later.
 
-Source: KafkaApis.handleInitProducerIdRequest and its neighbours; AddPartitionsToTxnManager and UnifiedLog for
-what becomes of the coordinator's answer to a verification on its way to the client that produces.
+Source: KafkaApis.handleInitProducerIdRequest and related methods; AddPartitionsToTxnManager and UnifiedLog
+for the translation of the coordinator's answer to a verification, on its way to the producer.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ANY: Final = 32767  # no version of the API understands the code
 
 
 class OldCode(NamedTuple):
-    """Below version ``understood_from`` of the API, ``error`` is told as ``told_as``."""
+    """A translation: below version ``understood_from`` of the API, ``error`` is sent as ``told_as``."""
 
     error: ErrorCode
     understood_from: int
@@ -29,7 +29,7 @@ OLD_CODES: Final[dict[str, tuple[OldCode, ...]]] = {
     "AddPartitionsToTxn": (OldCode(E.PRODUCER_FENCED, 2, E.INVALID_PRODUCER_EPOCH),),
     "AddOffsetsToTxn": (OldCode(E.PRODUCER_FENCED, 2, E.INVALID_PRODUCER_EPOCH),),
     "EndTxn": (OldCode(E.PRODUCER_FENCED, 2, E.INVALID_PRODUCER_EPOCH),),
-    # the coordinator was asked by the leader of a partition
+    # the leader of a partition asks the coordinator
     "Produce": (
         OldCode(E.PRODUCER_FENCED, ANY, E.INVALID_PRODUCER_EPOCH),
         OldCode(E.TRANSACTION_ABORTABLE, 11, E.INVALID_TXN_STATE),
@@ -51,8 +51,9 @@ OLD_CODES: Final[dict[str, tuple[OldCode, ...]]] = {
 
 
 def error_for(api: str, version: int, error: ErrorCode) -> ErrorCode:
-    """The code to answer a request of this version with; ``api`` has Kafka's name. For Produce and
-    TxnOffsetCommit, ``error`` is the answer of a coordinator to the broker that serves the request."""
+    """Return the error code to send in this version; ``api`` is Kafka's name. For Produce and
+    TxnOffsetCommit, ``error`` is the answer of a coordinator to the serving broker.
+    """
     for row in OLD_CODES.get(api, ()):
         if row.error == error and version < row.understood_from:
             error = row.told_as

@@ -1,8 +1,8 @@
-"""Whether a transaction that is open in a partition is one that the coordinator knows of: rules for leaders
-that append more to it, for a node that starts, and for one whose coordinator could not make a record durable.
+"""Rules that compare a transaction open in a partition with the state of its coordinator.
 
-A partition has the data of a transaction, its coordinator has the state of the transactional id; a crash may
-leave the first without the record that was to be durable beside it.
+A partition has the data of a transaction, its coordinator the state of the transactional id. A crash may
+leave the data without the coordinator's record. The rules are used by partition leaders before they append,
+at a start, and after the coordinator failed to make a record durable.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ __all__ = ["has_joined", "is_left_over", "is_next_of", "will_end"]
 def has_joined(
     owner: TransactionMetadata | None, partition: TopicPartition, producer_id: int, producer_epoch: int
 ) -> bool:
-    """Whether the partition is in the producer's transaction, and no decision about it has been taken."""
+    """Return whether the partition is in the producer's open transaction, and its end is not decided."""
     return (
         owner is not None
         and owner.state == ONGOING
@@ -28,9 +28,11 @@ def has_joined(
 
 
 def will_end(owner: TransactionMetadata, partition: TopicPartition, entry: ProducerStateEntry) -> bool:
-    """Whether the coordinator will end the transaction that is open in a partition. Markers with an epoch of
-    their own (PREPARE_* of transaction version 2) do not end the transaction that follows, which has the same
-    epoch."""
+    """Return whether the coordinator will end the transaction that is open in a partition.
+
+    Markers with their own epoch (PREPARE_* of transaction version 2) do not end the next transaction, which
+    has the same epoch.
+    """
     if partition not in owner.topic_partitions or entry.producer_id != owner.producer_id:
         return False
     if owner.state in PREPARED and owner.client_transaction_version >= 2:
@@ -39,9 +41,12 @@ def will_end(owner: TransactionMetadata, partition: TopicPartition, entry: Produ
 
 
 def is_next_of(owner: TransactionMetadata, entry: ProducerStateEntry) -> bool:
-    """Whether the transaction can only be the one that the coordinator has not recorded yet: no transaction
-    before it has had this epoch. It may be open below the recovery point, which was written to the disk after
-    a flush of the data, and before that of the coordinator's log."""
+    """Return whether the transaction can only be one that the coordinator has not recorded, because no
+    earlier transaction had this epoch.
+
+    It may be open below the recovery point, which is written after a flush of the data, and before the flush
+    of the coordinator's log.
+    """
     if entry.producer_id != owner.producer_id:
         return entry.producer_id == owner.next_producer_id and entry.producer_epoch == 0
     has_own_epoch = owner.state == TransactionState.EMPTY or owner.client_transaction_version >= 2
@@ -49,8 +54,11 @@ def is_next_of(owner: TransactionMetadata, entry: ProducerStateEntry) -> bool:
 
 
 def is_left_over(owner: TransactionMetadata, entry: ProducerStateEntry) -> bool:
-    """Whether nobody will end the transaction, although one before it may have had its epoch: all markers of
-    that one are durable. It is one that was not recorded, after a client went on with transaction version 2
-    and without a new epoch; or data that came late and unverified."""
+    """Return whether no coordinator will end the transaction, although an earlier one may have had its epoch,
+    since all markers of that one are durable.
+
+    Then the transaction was not recorded, after a client switched to transaction version 2 without a new
+    epoch; or its data came late and unverified.
+    """
     is_same = entry.producer_id == owner.producer_id and entry.producer_epoch == owner.producer_epoch
     return is_same and owner.state in COMPLETE

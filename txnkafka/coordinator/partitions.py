@@ -19,8 +19,8 @@ __all__ = [
 
 CONSUMER_OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
-REMEMBERED_IDS: Final = 16_384  # a busy id is hashed once, not with every request
-LONGEST_REMEMBERED: Final = 256  # characters: clients choose them, and any request names some
+REMEMBERED_IDS: Final = 16_384  # so that a busy id is not hashed with every request
+LONGEST_REMEMBERED: Final = 256  # characters: clients choose ids, and any request may name some
 DEFAULT_PARTITIONS: Final = 50  # transaction.state.log.num.partitions, offsets.topic.num.partitions
 
 

@@ -1,8 +1,9 @@
-"""``ProducerIds``: producer ids out of blocks that the registry hands out, none of them twice.
+"""``ProducerIds``: unique producer ids, from blocks that the registry assigns.
 
-A block is used only when the record that takes it from the registry is durable: of a block that was not, the
-next owner of the directory knows nothing, and would hand it out again. What is left of a block at a restart
-is lost, as in Kafka.
+A block is used only after the record that takes it from the registry is durable. Otherwise the next owner of
+the directory would not know of the block, and would assign it again. The rest of a block is lost at a
+restart, as in Kafka.
+
 Source: RPCProducerIdManager, ProducerIdsBlock; the record is ProducerIdsRecord of the metadata log.
 """
 
@@ -14,13 +15,14 @@ from typing import Final
 __all__ = ["BLOCK_SIZE", "ProducerIds"]
 
 BLOCK_SIZE: Final = 1_000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
-PREFETCH: Final = 10  # the next block is asked for when one id out of this many is left
+PREFETCH: Final = 10  # the next block is requested when one id in this many is left
 LARGEST_ID: Final = 2**63 - 1
 
 
 class ProducerIds:
-    """``request_block`` asks the registry for a block, without waiting: ``block_durable`` or ``block_failed``
-    is called when the registry has answered, once for each request."""
+    """The producer ids of a broker. ``request_block`` asks the registry for a block, without waiting; the
+    registry answers each request once, with ``block_durable`` or ``block_failed``.
+    """
 
     def __init__(self, request_block: Callable[[], None]) -> None:
         self._request_block = request_block
@@ -30,15 +32,17 @@ class ProducerIds:
         self._last = -1
 
     def request(self) -> None:
-        """Ask for a block unless one is on its way or in reserve; at start, so that the first one is there
-        in time."""
+        """Request a block, unless one is requested or in reserve. The start calls it, so that the first
+        block arrives in time.
+        """
         if not self._requested and self._next is None:
             self._requested = True
             self._request_block()
 
     def take(self) -> int | None:
-        """An unused id, or None while no block is there: COORDINATOR_LOAD_IN_PROGRESS, which
-        all clients try again."""
+        """Return an unused id. Returns None without a block; clients then get
+        COORDINATOR_LOAD_IN_PROGRESS, which all of them retry.
+        """
         if not self._current and self._next is not None:
             self._current, self._next = self._next, None
         if not self._current:
@@ -50,16 +54,17 @@ class ProducerIds:
         return producer_id
 
     def block_durable(self, first: int, size: int = BLOCK_SIZE) -> None:
-        """The ids from ``first`` on belong to this owner. Raises ValueError for a block that overlaps with
-        one of before, or has no ids: the registry is not sound, and nothing of the block is used."""
+        """Add the ids from ``first`` on. Raises ValueError for an empty block, or one that overlaps an
+        earlier block: the registry is inconsistent, and no id of the block is used.
+        """
         self._requested = False
         if size <= 0 or first <= self._last or first > LARGEST_ID - size:
             raise ValueError(
-                f"producer ids {first} to {first + size - 1} after {self._last}: not a new block"
+                f"producer ids {first} to {first + size - 1} are not a new block after {self._last}"
             )
         self._last = first + size - 1
         self._next = range(first, first + size)
 
     def block_failed(self) -> None:
-        """The registry has given no block; the next id that is wanted asks for one again."""
+        """Note that the registry assigned no block; the next ``take`` requests one again."""
         self._requested = False

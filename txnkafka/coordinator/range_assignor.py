@@ -1,7 +1,7 @@
 """The range assignor: contiguous partitions of each topic, in the order of the members.
 
-Members that are subscribed to the same topics have the same partitions of all that have as many. Static
-members come first: their order stays when they come back with other ids.
+Members subscribed to the same topics get the same partitions of all topics with equally many partitions.
+Static members come first, so that their order stays when they return with other member ids.
 
 Source: RangeAssignor of the group coordinator (KIP-848).
 """
@@ -16,7 +16,7 @@ __all__ = ["assign_ranges"]
 
 
 def assign_ranges(group: GroupSpec) -> Targets:
-    """The members of each topic share it; the first ones have one partition more."""
+    """Divide each topic among its subscribers; the first ones get one partition more."""
     members = sorted(group.members.items(), key=_order)
     subscribers = Counter(topic_id for _, member in members for topic_id in member.topics)
     if group.is_homogeneous:

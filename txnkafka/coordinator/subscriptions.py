@@ -1,4 +1,5 @@
-"""``Subscriptions``: how many members of a consumer group are subscribed to what, by name and by pattern.
+"""``Subscriptions``: the number of members of a consumer group subscribed to each topic name and each
+pattern.
 
 Source: ConsumerGroup.subscriptionType and computeSubscribedTopicNames, SubscriptionCount.
 """
@@ -15,7 +16,7 @@ __all__ = ["ResolvedRegex", "Subscriptions"]
 
 
 class ResolvedRegex(NamedTuple):
-    """The topics that a pattern matched, in ascending order, in a version of the registry."""
+    """The topics that a pattern matched in a version of the registry, in ascending order."""
 
     topics: tuple[str, ...]
     version: int
@@ -23,7 +24,7 @@ class ResolvedRegex(NamedTuple):
 
 
 class Subscriptions:
-    """Of some members; a pattern that nobody is subscribed to counts for nothing."""
+    """The subscriptions of some members; patterns without a subscriber are left out."""
 
     def __init__(self, members: Iterable[ConsumerMember], resolved: Mapping[str, ResolvedRegex]) -> None:
         self.members = 0
@@ -46,7 +47,7 @@ class Subscriptions:
 
     @property
     def is_homogeneous(self) -> bool:
-        """Whether all members are subscribed to the same topics, as far as the counts tell."""
+        """Return whether all members are subscribed to the same topics, as far as the counts show."""
         if not self.regexes:
             return all(count == self.members for count in self.by_name.values())
         (count, *_) = self.regexes.values()

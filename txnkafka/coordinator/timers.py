@@ -1,7 +1,7 @@
-"""``Timers``: calls at deadlines, each under a key that replaces or cancels it.
+"""``Timers``: calls at deadlines, each with a key to replace or cancel it.
 
-A deadline that is put off, as every heartbeat does, costs a dictionary entry: the heap keeps the earlier time
-and asks again when it comes.
+Delaying a deadline, as every heartbeat does, costs one dictionary entry: the heap keeps the earlier time, and
+checks again when that has come.
 """
 
 from __future__ import annotations
@@ -19,39 +19,39 @@ Key = tuple[str, ...]
 
 
 class Timers:
-    """Deadlines are in ticks (see ``Ticks``). Calls are made by ``run`` only, in the order of their
-    deadlines."""
+    """Deadlines in ticks (see ``Ticks``). Only ``run`` makes calls, in the order of their deadlines."""
 
     def __init__(self) -> None:
         self._calls: dict[Key, tuple[int, Callable[[], None]]] = {}
         self._heap: list[tuple[int, int, Key]] = []
-        self._in_heap: dict[Key, int] = {}  # the earliest entry of each key that counts
+        self._in_heap: dict[Key, int] = {}  # the earliest valid entry of each key
         self._numbers = count()
 
     def set(self, key: Key, deadline: int, call: Callable[[], None]) -> None:
-        """Call at the deadline; another deadline of the key is forgotten."""
+        """Set the call and deadline of a key, in place of earlier ones."""
         self._calls[key] = deadline, call
         there = self._in_heap.get(key)
         if there is None or there > deadline:
             self._push(key, deadline)
 
     def cancel(self, key: Key) -> None:
-        """Do not call."""
+        """Cancel the call of a key."""
         self._calls.pop(key, None)
 
     def is_set(self, key: Key) -> bool:
-        """Whether the key has a deadline."""
+        """Return whether the key has a deadline."""
         return key in self._calls
 
     def next(self) -> int:
-        """The next deadline at the latest; NEVER when there is none."""
+        """Return a time at or before the next deadline; NEVER without one."""
         while self._heap and self._heap[0][2] not in self._calls:
             self._pop()
         return self._heap[0][0] if self._heap else NEVER
 
     def run(self, now: int) -> None:
-        """Make the calls that are due; those that they set for now are made by the next run, and so are those
-        behind one that raises."""
+        """Make the calls that are due. The next run makes calls that these set for now, and calls after
+        one that raises.
+        """
         due: deque[tuple[Key, Callable[[], None]]] = deque()
         while self._heap and self._heap[0][0] <= now:
             key = self._pop()
@@ -74,7 +74,7 @@ class Timers:
                     self._push(key, self._calls[key][0])
 
     def _is_still(self, key: Key, call: Callable[[], None]) -> bool:
-        """Whether a call was not cancelled or replaced by another one."""
+        """Return whether the call was neither cancelled nor replaced."""
         return key in self._calls and self._calls[key][1] is call
 
     def _push(self, key: Key, deadline: int) -> None:

@@ -1,7 +1,7 @@
-"""The hash of the topics that a consumer group is subscribed to: when it changes, its partitions are assigned
-anew.
+"""The hash of the topics that a consumer group is subscribed to; its change triggers a new assignment.
 
-It is in the log, and an Apache Kafka that takes the group over compares it with its own.
+It is stored in the log, and an Apache Kafka that later coordinates the group compares it with its own.
+
 Source: ``Utils.computeTopicHash`` and ``computeGroupHash`` of the group coordinator (KIP-1101).
 """
 
@@ -19,7 +19,7 @@ __all__ = ["topics_hash"]
 
 
 def topics_hash(topics: Iterable[TopicImage]) -> int:
-    """The hash of topics that exist, as a signed number; 0 of none."""
+    """Return the hash of existing topics as a signed number; 0 for no topics."""
     found = sorted(topics, key=lambda topic: topic.name)
     if not found:
         return 0
@@ -29,8 +29,9 @@ def topics_hash(topics: Iterable[TopicImage]) -> int:
 
 @lru_cache(maxsize=10_000)
 def _topic_hash(topic_id: str, name: str, partitions: int) -> int:
-    """Of one topic whose replicas are in no rack. Numbers are written in the order of small machines, text as
-    its UTF-16 units and their number."""
+    """Return the hash of one topic whose replicas have no rack. Numbers are little-endian; text is its
+    UTF-16 units and their count.
+    """
     uuid, text = urlsafe_b64decode(topic_id + "=="), name.encode("utf-16-le")
     return xxhash.xxh3_64_intdigest(
         b"\0" + uuid[7::-1] + uuid[:7:-1] + text + (len(text) // 2).to_bytes(4, "little")

@@ -1,7 +1,8 @@
 """``TransactionPartition``: the transactional ids of one partition of ``__transaction_state``.
 
-``replay`` is the only method that changes it, for a record that became durable and for one that is loaded
-alike; so the state behind N records is the one that a restart after them finds.
+Only ``replay`` changes it, both for records that became durable and for loaded ones. So the state after N
+records is the state that a restart after them finds.
+
 Source: TransactionStateManager.loadTransactionMetadata, addLoadedTransactionsToCache, completeTransitionTo.
 """
 
@@ -26,8 +27,9 @@ _AROUND: Final = 78 + 50
 
 
 class TransactionPartition:
-    """States by transactional id, and which of them have an open transaction. ``coordinator_epoch`` is the
-    leader epoch of the partition; markers carry it."""
+    """States by transactional id, and the ids with an open transaction. ``coordinator_epoch`` is the
+    leader epoch of the partition; markers carry it.
+    """
 
     def __init__(self, coordinator_epoch: int) -> None:
         self.coordinator_epoch = coordinator_epoch
@@ -47,8 +49,9 @@ class TransactionPartition:
             self.ongoing.pop(transactional_id, None)
 
     def open_in_partitions(self) -> Iterator[tuple[TopicPartition, ProducerIdAndEpoch]]:
-        """Where a transaction is open, and whose. What else is open in a partition after an unclean start,
-        when all markers are written, belongs to no transaction and must be aborted."""
+        """Yield the partitions with an open transaction, and its producer. Any other transaction open in a
+        partition after an unclean start, once all markers are written, has no owner and must be aborted.
+        """
         for transactional_id in self.ongoing:
             metadata = self.metadata[transactional_id]
             producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
@@ -59,9 +62,12 @@ class TransactionPartition:
 def loaded_records(
     records: Iterable[tuple[bytes | None, bytes | None]],
 ) -> tuple[list[TransactionRecord], list[str]]:
-    """The last record of each transactional id, from the keys and values of a whole log, and what could not
-    be read. A key or value of an unknown version is left out, so that an older value counts, as in Kafka; so
-    is a damaged one, where Kafka stops loading. Only last records are decoded."""
+    """Return the last record of each transactional id, from the keys and values of a whole log, and the
+    errors of unreadable ones.
+
+    A key or value of an unknown version is skipped, so that an older value counts, as in Kafka. A damaged one
+    is skipped too, where Kafka stops loading. Only last records are decoded.
+    """
     last: dict[bytes, bytes | None] = {}
     problems: list[str] = []
     for key, value in records:

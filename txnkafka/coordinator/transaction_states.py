@@ -22,7 +22,7 @@ __all__ = ["TransactionStates"]
 
 
 class TransactionStates:
-    """The last record of each key, not decoded yet; only ``replay`` changes it."""
+    """The last undecoded record of each key; only ``replay`` changes it."""
 
     def __init__(self) -> None:
         self.last: dict[bytes, bytes | None] = {}

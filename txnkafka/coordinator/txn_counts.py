@@ -1,4 +1,4 @@
-"""``TransactionCounts``: what became of the transactions of a coordinator since it was started."""
+"""``TransactionCounts``: outcomes of a coordinator's transactions since its start."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["TransactionCounts"]
 
 
 class TransactionCounts:
-    """Transactions that are complete by their outcome, and those whose timeout was over."""
+    """Number of completed transactions by outcome, and of timed out ones."""
 
     __slots__ = ("aborted", "committed", "timed_out")
 
@@ -20,7 +20,7 @@ class TransactionCounts:
         self.timed_out = 0
 
     def add(self, metadata: TransactionMetadata | None, event: Event) -> None:
-        """A record became durable, because of an event."""
+        """Count a record that became durable, and the event that caused it."""
         if metadata is None:
             return
         if metadata.state == COMPLETE_COMMIT:

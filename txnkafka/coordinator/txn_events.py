@@ -1,8 +1,8 @@
-"""What happens to a transactional id, and what follows from it: events in, results out, all of them values.
+"""Events of a transactional id, and their results, all as values.
 
-An event is a request of a client, or something that the coordinator itself notices (``Timeout``,
-``MarkersWritten``, ``Expire``). ``client_transaction_version`` is 2 when the version of the API has the
-semantics of KIP-890 part 2 (EndTxn 5, AddPartitionsToTxn 4, which only brokers send), else 0.
+An event is a request of a client, or comes from the coordinator itself (``Timeout``, ``MarkersWritten``,
+``Expire``). ``client_transaction_version`` is 2 if the version of the API has the semantics of KIP-890 part 2
+(EndTxn 5, AddPartitionsToTxn 4, which only brokers send), else 0.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ __all__ = [
 
 
 class InitProducerId(NamedTuple):
-    """A producer asks for its id; with ``producer_id`` and ``producer_epoch`` it goes on as the one that it
-    was (KIP-360). The last two fields are those of KIP-939."""
+    """A producer asks for its id. With ``producer_id`` and ``producer_epoch`` it continues with its
+    identity (KIP-360). The last two fields belong to KIP-939.
+    """
 
     transactional_id: str
     transaction_timeout_ms: int
@@ -54,12 +55,14 @@ class InitProducerId(NamedTuple):
 
     @property
     def is_continuation(self) -> bool:
-        """Whether the producer names the id and the epoch that it has."""
+        """Return whether the producer names its current id and epoch."""
         return self.producer_id != NO_PRODUCER_ID
 
 
 class AddPartitions(NamedTuple):
-    """AddPartitionsToTxn: of a client, or of the partition leader for a client of transaction version 2."""
+    """AddPartitionsToTxn, from a client; or from the partition leader, for a client of transaction version
+    2.
+    """
 
     transactional_id: str
     producer_id: int
@@ -69,7 +72,7 @@ class AddPartitions(NamedTuple):
 
 
 class AddOffsets(NamedTuple):
-    """AddOffsetsToTxn; the sender computed which partition of ``__consumer_offsets`` the group has."""
+    """AddOffsetsToTxn; the sender has computed the group's partition of ``__consumer_offsets``."""
 
     transactional_id: str
     producer_id: int
@@ -79,12 +82,14 @@ class AddOffsets(NamedTuple):
 
     @property
     def partitions(self) -> frozenset[TopicPartition]:
-        """What joins the transaction."""
+        """The partitions to add."""
         return frozenset((self.offsets_partition,))
 
 
 class VerifyPartitions(NamedTuple):
-    """AddPartitionsToTxn with VerifyOnly: are these partitions in the open transaction? (KIP-890 part 1)"""
+    """AddPartitionsToTxn with VerifyOnly: asks whether the partitions are in the open transaction (KIP-890
+    part 1).
+    """
 
     transactional_id: str
     producer_id: int
@@ -103,8 +108,9 @@ class EndTxn(NamedTuple):
 
 
 class Timeout(NamedTuple):
-    """The open transaction may be older than its timeout; whether it is, the clock of ``transition`` says. It
-    had begun by ``began_by``, whatever its record says; None is not known."""
+    """The open transaction may have exceeded its timeout; ``transition`` decides by its clock. The
+    transaction had begun by ``began_by``, whatever its record contains; None if unknown.
+    """
 
     transactional_id: str
     began_by: int | None = None
@@ -119,7 +125,7 @@ class MarkersWritten(NamedTuple):
 
 
 class Expire(NamedTuple):
-    """The transactional id may have been idle for too long."""
+    """The transactional id may have expired."""
 
     transactional_id: str
 
@@ -140,8 +146,9 @@ Event: TypeAlias = (
 
 
 class Answer(NamedTuple):
-    """The answer to a request; ids are -1 where the API or the error has none.
-    ``missing`` are the partitions that a verification did not find: TRANSACTION_ABORTABLE for each."""
+    """The answer to a request; ids are -1 where the API or the error has none. ``missing`` are partitions
+    that a verification did not find: TRANSACTION_ABORTABLE for each.
+    """
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: int = NO_PRODUCER_ID
@@ -164,9 +171,11 @@ class TransactionRecord(NamedTuple):
         return encode_transaction_key(self.transactional_id)
 
     def encoded(self, version: int) -> tuple[bytes, bytes | None]:
-        """Key and value in the log at a level of ``transaction.version``. At level 0 the value has version 0,
-        unless the state is that of a newer client: Kafka refuses to write that, and the id stays blocked.
-        Raises SchemaError for an id that is too long."""
+        """Return key and value for the log, at a level of ``transaction.version``.
+
+        At level 0 the value has version 0, unless the state belongs to a newer client: Kafka refuses to write
+        such a state, and the id stays blocked. Raises SchemaError for an id that is too long.
+        """
         transactional_id, metadata = self
         key = encode_transaction_key(transactional_id)
         if metadata is None:
@@ -178,7 +187,9 @@ class TransactionRecord(NamedTuple):
 
 
 class WriteMarkers(NamedTuple):
-    """An effect of PREPARE_*: these partitions get a marker with this identity. An empty set is complete."""
+    """An effect of PREPARE_*: the partitions that get a marker with this identity. An empty set is
+    complete.
+    """
 
     transactional_id: str
     producer_id: int
@@ -190,13 +201,15 @@ class WriteMarkers(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Parked:
-    """The request waits until the transaction that is being ended is COMPLETE_*, and is then looked at again.
-    Kafka answers CONCURRENT_TRANSACTIONS, upon which a client sleeps and sends it again."""
+    """The request waits for COMPLETE_* of the transaction that is ending, and is then decided again. Kafka
+    answers CONCURRENT_TRANSACTIONS; its clients sleep, and retry.
+    """
 
 
 class Transition(NamedTuple):
-    """The event is accepted. ``record``, if there is one, must be durable before ``response`` is given,
-    ``metadata`` is the state and ``effects`` take place, in this order."""
+    """The event is accepted. ``record``, if any, must be durable before ``response`` is sent, ``metadata``
+    becomes the state and ``effects`` take place, in this order.
+    """
 
     metadata: TransactionMetadata | None
     record: TransactionRecord | None = None
@@ -220,7 +233,7 @@ Result: TypeAlias = Transition | Refused | Parked | NeedsProducerId
 
 
 def answer_of(result: Result) -> Answer:
-    """The answer to an event that is decided without a record."""
+    """Return the answer to an event that is decided without a record."""
     if isinstance(result, Refused):
         return Answer(result.error)
     if isinstance(result, Transition) and isinstance(result.response, Answer):

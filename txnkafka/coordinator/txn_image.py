@@ -1,4 +1,4 @@
-"""The image of a transactional id's next state, and which state may follow which.
+"""The image of a transactional id's next state, and the valid transitions between states.
 
 Source: TransactionState.validPreviousStates, prepareTransitionTo and prepareAbortOrCommit of
 TransactionMetadata.
@@ -42,7 +42,7 @@ S = TransactionState
 LARGEST_EPOCH: Final = 2**15 - 1
 NO_TIMEOUT: Final = 2**31 - 1  # of a transaction with two-phase commit (KIP-939)
 
-# A member of an enum costs more to look up by its class than a rule that compares it.
+# constants, because looking up an enum member by its class costs more than a rule that compares it
 ONGOING: Final = S.ONGOING
 PREPARE_COMMIT: Final = S.PREPARE_COMMIT
 PREPARE_ABORT: Final = S.PREPARE_ABORT
@@ -67,19 +67,21 @@ VALID_PREVIOUS_STATES: Final[dict[TransactionState, frozenset[TransactionState]]
 
 
 def is_exhausted(producer_epoch: int) -> bool:
-    """Whether no producer may get a greater epoch; the largest one is kept to fence with."""
+    """Return whether no producer may get a greater epoch; the largest one is reserved for fencing."""
     return producer_epoch >= LARGEST_EPOCH - 1
 
 
 def may_not_follow(metadata: TransactionMetadata, state: TransactionState) -> ValueError:
-    """The error for a state that is not behind one of its previous states: a bug."""
+    """Return the error for an invalid transition, which is a bug."""
     return ValueError(f"{metadata.transactional_id!r}: {metadata.state.label} to {state.label}")
 
 
 def image_of(metadata: TransactionMetadata, state: TransactionState, **changes: Any) -> TransactionMetadata:
-    """The next state; the previous producer id is the one that was held before, as in each of Kafka's images.
-    Raises ValueError for a state that may not follow, as all images do. The three of every transaction,
-    below, are made field by field, which takes half the time."""
+    """Return the next state; the previous producer id is the current one, as in each of Kafka's images.
+
+    Raises ValueError for an invalid transition, as all images do. The three images of every transaction,
+    below, are built field by field, which takes half the time.
+    """
     if metadata.state not in VALID_PREVIOUS_STATES[state]:
         raise may_not_follow(metadata, state)
     return metadata._replace(state=state, previous_producer_id=metadata.producer_id, **changes)
@@ -92,7 +94,7 @@ def joined(
     now_ms: int,
     client_transaction_version: int,
 ) -> TransactionMetadata:
-    """The image of ONGOING with more partitions; the transaction began with the first ones."""
+    """Return the image of ONGOING with more partitions; the first ones begin the transaction."""
     (
         transactional_id, producer_id, _, next_producer_id, epoch, next_epoch, timeout, before, known, _,
         started, _, last_epoch,
@@ -114,8 +116,11 @@ def prepared(
     client_transaction_version: int,
     next_producer_id: int = NO_PRODUCER_ID,
 ) -> TransactionMetadata:
-    """The image of PREPARE_COMMIT or PREPARE_ABORT. Transaction version 2 increments the epoch (KIP-890), so
-    that the marker fences what comes late; an epoch that is already the largest one stays."""
+    """Return the image of PREPARE_COMMIT or PREPARE_ABORT.
+
+    Transaction version 2 increments the epoch (KIP-890), so that the marker fences late data; the largest
+    epoch stays.
+    """
     (
         transactional_id, producer_id, _, _, epoch, next_epoch, timeout, before, partitions, _, started, _,
         last_epoch,
@@ -131,7 +136,9 @@ def prepared(
 
 
 def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
-    """The image of COMPLETE_COMMIT or COMPLETE_ABORT, with the next producer id where PREPARE_* named one."""
+    """Return the image of COMPLETE_COMMIT or COMPLETE_ABORT, with the next producer id if PREPARE_* named
+    one.
+    """
     transactional_id, held, _, _, _, _, timeout, before, _, _, started, version, last_epoch = metadata
     state = COMPLETE_COMMIT if before == PREPARE_COMMIT else COMPLETE_ABORT
     if before not in PREPARED:
@@ -144,17 +151,19 @@ def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata
 
 
 def identity_after(metadata: TransactionMetadata) -> ProducerIdAndEpoch:
-    """The producer id and epoch that COMPLETE_* leaves behind a state PREPARE_*."""
+    """Return the producer id and epoch that COMPLETE_* has after a state PREPARE_*."""
     if metadata.client_transaction_version >= 2 and metadata.next_producer_id != NO_PRODUCER_ID:
         return ProducerIdAndEpoch(metadata.next_producer_id, 0)
     return ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
 
 
 def raised(metadata: TransactionMetadata, seen: Mapping[int, SeenEpochs]) -> TransactionMetadata:
-    """Return the image with an epoch above the epochs of the producer id's data in partitions, and above the
-    one after them, which a producer of transaction version 2 may have been given: all of these are fenced,
-    because the coordinator's log has lost the records of their transactions. The outcome of the last one
-    that it knows is forgotten: a commit of a lost one is no repeated request for it."""
+    """Return the image with an epoch that fences all epochs of the producer id's data in partitions.
+
+    It is also above the next epoch, which a producer of transaction version 2 may have. The coordinator's log
+    has lost the records of these transactions. The last known outcome is forgotten, so that a commit of a
+    lost transaction does not count as a repeated request for it.
+    """
     epochs = seen.get(metadata.producer_id)
     if epochs is None or epochs.of_data <= metadata.producer_epoch:
         return metadata
@@ -166,7 +175,7 @@ def raised(metadata: TransactionMetadata, seen: Mapping[int, SeenEpochs]) -> Tra
 
 
 def markers_of(metadata: TransactionMetadata) -> WriteMarkers:
-    """The markers that a state PREPARE_COMMIT or PREPARE_ABORT asks for, also after a restart."""
+    """Return the markers for a state PREPARE_COMMIT or PREPARE_ABORT, also after a restart."""
     return WriteMarkers(
         metadata.transactional_id,
         metadata.producer_id,
@@ -178,5 +187,5 @@ def markers_of(metadata: TransactionMetadata) -> WriteMarkers:
 
 
 def record_of(metadata: TransactionMetadata) -> TransactionRecord:
-    """The record that makes the state durable."""
+    """Return the record that makes the state durable."""
     return TransactionRecord(metadata.transactional_id, metadata)

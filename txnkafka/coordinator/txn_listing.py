@@ -1,4 +1,4 @@
-"""ListTransactions and DescribeTransactions: what a coordinator shows of its transactional ids.
+"""ListTransactions and DescribeTransactions: the rows of a coordinator's transactional ids.
 
 Source: TransactionStateManager.listTransactionStates, TransactionCoordinator.handleDescribeTransactions.
 """
@@ -25,8 +25,9 @@ MOST_STEPS: Final = 200_000_000  # at most a second
 
 
 class Filters(NamedTuple):
-    """What ListTransactions asks for: empty sets, a negative duration (milliseconds) and an empty pattern do
-    not restrict. A transaction has to fulfil all of them."""
+    """The filters of ListTransactions; a row must pass all of them. Empty sets, a negative duration
+    (milliseconds) and an empty pattern pass every row.
+    """
 
     producer_ids: frozenset[int] = frozenset()
     states: frozenset[str] = frozenset()
@@ -43,7 +44,7 @@ class Listed(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """The answer of ListTransactions; states of the request that do not exist are echoed."""
+    """The answer of ListTransactions; unknown states of the request are echoed."""
 
     error: ErrorCode
     transactions: tuple[Listed, ...] = ()
@@ -52,8 +53,9 @@ class Listing(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A row of DescribeTransactions; nothing beside the id has a meaning where there is an error.
-    ``partitions`` are those whose marker is not written yet."""
+    """A row of DescribeTransactions; with an error only the id is valid. ``partitions`` are those without
+    a written marker in PREPARE_*.
+    """
 
     error: ErrorCode
     transactional_id: str
@@ -106,7 +108,7 @@ def _fulfils(metadata: TransactionMetadata, filters: Filters, now_ms: int) -> bo
 
 
 def describe(coordinator: TransactionCoordinator, transactional_id: str) -> Description:
-    """The row of a transactional id."""
+    """Return the row of a transactional id."""
     if not transactional_id:
         return Description(ErrorCode.INVALID_REQUEST, transactional_id)
     if coordinator.runtime.state_of(transactional_id) is None:

@@ -1,13 +1,13 @@
-"""``transition``: what an event makes of a transactional id. A function, without clock, ids or log.
+"""``transition``: decides an event of a transactional id. A pure function, without clock, ids or log.
 
-It never changes anything: ``replay`` does, once the record of the result is durable. A producer id that was
-never used cannot be computed; where one is needed, the result is ``NeedsProducerId``, and the function is
-called again with one. Handing one in with every call would burn ids, and an id that is passed and not used is
-one that two producers may use.
+It changes nothing; ``replay`` applies the result once its record is durable. An unused producer id cannot be
+computed: where one is needed, the result is ``NeedsProducerId``, and the function is called again with one.
+Passing one with every call would waste ids, and an id that is passed but not used could be given to two
+producers.
 
-A state of PREPARE_* means that markers are on their way. Kafka then has a pending transition as well, looks
-at it before anything else (transaction version 1: after producer id and epoch) and answers
-CONCURRENT_TRANSACTIONS; the result here is ``Parked`` in its place.
+A state PREPARE_* means that markers are being written. Kafka then also has a pending transition, checks it
+before anything else (in transaction version 1 after producer id and epoch) and answers
+CONCURRENT_TRANSACTIONS; here the result is ``Parked`` instead.
 
 Source: TransactionCoordinator (prepareInitProducerIdTransit, handleAddPartitionsToTransaction,
 handleVerifyPartitionsInTransaction, endTransaction, abortTimedOutTransactions), TransactionMetadata,
@@ -68,11 +68,10 @@ def transition(
     limits: Limits = KAFKAS_LIMITS,
     seen: Mapping[int, SeenEpochs] = NOTHING_SEEN,
 ) -> Result:
-    """What ``event`` makes of ``metadata`` (None: the id is unknown).
+    """Decide ``event`` in the state ``metadata`` (None for an unknown id).
 
-    ``version`` is the level of the feature ``transaction.version``: it decides how the coordinator itself
-    ends a transaction. ``producer_id`` is an unused one, after ``NeedsProducerId``; ``seen`` is
-    explained in ``Setting``.
+    ``version`` is the level of the feature ``transaction.version``, by which the coordinator itself ends a
+    transaction. ``producer_id`` is an unused one, after ``NeedsProducerId``. ``Setting`` explains ``seen``.
     """
     rule = RULES[type(event)]
     return rule(metadata, event, Setting(now_ms, version, producer_id, limits, seen))
@@ -81,7 +80,7 @@ def transition(
 def add_partitions(
     metadata: TransactionMetadata | None, event: AddPartitions | AddOffsets, setting: Setting
 ) -> Result:
-    """Partitions join the open transaction, or open one. An empty list opens one, too."""
+    """Add partitions to the open transaction, or begin one. An empty list also begins one."""
     if not event.transactional_id:
         return Refused(ErrorCode.INVALID_REQUEST)
     if metadata is None:
@@ -101,7 +100,7 @@ def add_partitions(
 
 
 def verify_partitions(metadata: TransactionMetadata | None, event: VerifyPartitions, _: Setting) -> Result:
-    """Which of the partitions are not in the transaction; never changes anything."""
+    """Return the partitions that are missing in the transaction; changes nothing."""
     if not event.transactional_id:
         return Refused(ErrorCode.INVALID_REQUEST)
     if metadata is None:
@@ -114,7 +113,7 @@ def verify_partitions(metadata: TransactionMetadata | None, event: VerifyPartiti
 
 
 def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> ErrorCode | None:
-    """The answer to a request with the id and the epoch of another incarnation."""
+    """Return the error for a request with the id or epoch of another incarnation, else None."""
     if producer_id != metadata.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if producer_epoch != metadata.producer_epoch:
@@ -123,8 +122,9 @@ def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epo
 
 
 def time_out(metadata: TransactionMetadata | None, event: Timeout, setting: Setting) -> Result:
-    """Abort a transaction that is older than its timeout. It counts from the first partition on, and the
-    epoch is incremented, so that its producer does not go on (KAFKA-6119)."""
+    """Abort a transaction that has exceeded its timeout, counted from its first partition. The epoch is
+    incremented, so that its producer cannot continue (KAFKA-6119).
+    """
     if metadata is None or metadata.state != ONGOING:
         return NOT_DUE
     if metadata.transaction_timeout_ms == NO_TIMEOUT:
@@ -136,7 +136,7 @@ def time_out(metadata: TransactionMetadata | None, event: Timeout, setting: Sett
 
 
 def complete(metadata: TransactionMetadata | None, event: MarkersWritten, setting: Setting) -> Result:
-    """COMPLETE_*, once for each PREPARE_*: markers of another transaction of the id do not count."""
+    """Enter COMPLETE_*, once for each PREPARE_*: markers of another transaction of the id are ignored."""
     if metadata is None or metadata.state not in PREPARED:
         return NOT_DUE
     if (event.producer_id, event.producer_epoch) != (metadata.producer_id, metadata.producer_epoch):
@@ -146,7 +146,9 @@ def complete(metadata: TransactionMetadata | None, event: MarkersWritten, settin
 
 
 def expire(metadata: TransactionMetadata | None, event: Expire, setting: Setting) -> Result:
-    """A tombstone for an id that is idle for ``transactional.id.expiration.ms``; never while it is open."""
+    """Return a tombstone for an id that was idle for ``transactional.id.expiration.ms``; never for an open
+    one.
+    """
     if metadata is None or metadata.state not in IDLE:
         return NOT_DUE
     if metadata.last_update_timestamp > setting.now_ms - setting.limits.transactional_id_expiration_ms:

@@ -1,7 +1,7 @@
-"""The uniform assignor: as many partitions for each member, and as many as possible stay where they are.
+"""The uniform assignor: equally many partitions for each member, while moving as few as possible.
 
-Where all members are subscribed to the same topics, the numbers of their partitions differ by one at most.
-Otherwise ``heterogeneous_assignor`` balances each topic among those that are subscribed to it.
+If all members are subscribed to the same topics, their numbers of partitions differ by at most one. Otherwise
+``heterogeneous_assignor`` balances each topic among its subscribers.
 
 Source: UniformAssignor, UniformHomogeneousAssignmentBuilder of the group coordinator (KIP-848).
 """
@@ -19,7 +19,7 @@ Place = tuple[str, int]  # topic id and partition
 
 
 def assign_uniformly(group: GroupSpec) -> Targets:
-    """Assign the partitions of the topics that the members are subscribed to."""
+    """Assign the partitions of the members' topics."""
     if not group.members:
         return {}
     return _homogeneous(group) if group.is_homogeneous else assign_heterogeneous(group)
@@ -41,7 +41,7 @@ def _homogeneous(group: GroupSpec) -> Targets:
     subscribed = frozenset(topics)
     kept: dict[str, list[Place]] = {}
     room: dict[str, int] = {}
-    taken: set[Place] = set()  # what two have had, the first one keeps
+    taken: set[Place] = set()  # the first of two members with the same partition keeps it
     for index, (member_id, member) in enumerate(group.members.items()):
         quota = least + (extra > 0)
         wanted = [place for place in _places(member) if place[0] in subscribed and place not in taken]
@@ -50,7 +50,7 @@ def _homogeneous(group: GroupSpec) -> Targets:
         unassigned += given_up
         left, has_extra = quota - len(kept[member_id]), extra > 0
         if left and has_extra and len(group.members) - index > extra:
-            left, has_extra = left - 1, False  # others may take the one more that this one does not need
+            left, has_extra = left - 1, False  # others may take the extra one
         room[member_id] = left
         extra -= has_extra
     free = iter(unassigned)

@@ -1,3 +1,5 @@
-"""The broker on the wire: sessions, handlers, and the place with sockets (``tcp``, ``connection``)."""
+"""The wire protocol of the broker: sessions, handlers, and the only modules with sockets (``tcp``,
+``connection``).
+"""
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Runs a broker on an event loop: flushes and other work in threads, deadlines by the loop's timer.
+"""Run a broker on an event loop: flushes and background work in threads, deadlines by the loop's timer.
 
-The broker is called in the thread of the loop only. Whatever happened in one iteration of the loop is settled
-by one turn behind it (``wake``), or at once (``turn``) when no other connection is as busy, and by none when
-the broker ``is_quiet``. So the requests of all connections that were ready share a flush, and while that runs
-the next gathers.
+The broker is called only in the thread of the loop. Everything that happened in one iteration of the loop is
+settled by one turn after it (``wake``), or at once (``turn``) when no other connection is as busy. No turn
+follows while the broker ``is_quiet``. So the requests of all connections that were ready share a flush, and
+the next batch of requests gathers while the flush runs.
 """
 
 from __future__ import annotations
@@ -27,48 +27,51 @@ __all__ = ["BrokerHost", "Loop"]
 
 LOG = logging.getLogger("txnkafka.server")
 _RETRY_MS: Final = 1_000
-_LONGEST_MS: Final = 60_000  # between two turns
+_LONGEST_MS: Final = 60_000  # longest time between two turns
 
 
 class Timer(Protocol):
-    """What ``call_later`` returns."""
+    """Handle returned by ``call_later``."""
 
     def cancel(self) -> None:
-        """Do not call."""
+        """Cancel the call."""
 
 
 class Loop(Protocol):
-    """What a host needs of an event loop; that of asyncio is one."""
+    """The methods of an event loop that a host uses; asyncio's loop implements them."""
 
     def call_soon(self, call: Callable[[], None]) -> object:
         """Call in the next iteration."""
 
     def call_soon_threadsafe(self, call: Callable[..., None], *arguments: Any) -> object:
-        """Call in the next iteration; from any thread."""
+        """Call in the next iteration; may be called from any thread."""
 
     def add_reader(self, fd: int, callback: Callable[[], None]) -> object:
         """Call whenever the descriptor is readable."""
 
     def remove_reader(self, fd: int) -> object:
-        """Do not call."""
+        """Stop calling for this descriptor."""
 
     def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
-        """Call when the time is over."""
+        """Call after this many seconds."""
 
 
 class Watch(Protocol):
-    """Is told of flushes, one at a time."""
+    """Observer of flushes; one runs at a time."""
 
     def begin(self) -> None:
-        """A flush begins."""
+        """Note the begin of a flush."""
 
     def end(self) -> None:
-        """It has ended."""
+        """Note the end of the flush."""
 
 
 class BrokerHost:
-    """Owns the threads in which a broker's flushes and work run. ``on_turn`` is called at the beginning of
-    each turn, ``on_failure`` with an exception of the broker itself, after which nothing is run any more."""
+    """Owner of the threads in which a broker's flushes and background work run.
+
+    ``on_turn`` is called at the beginning of each turn. ``on_failure`` gets an exception of the broker
+    itself; after that the host runs nothing more.
+    """
 
     def __init__(
         self,
@@ -84,7 +87,7 @@ class BrokerHost:
         self._clock = clock
         self._on_turn = on_turn
         self._on_failure = on_failure
-        # a pool would cost as much again for each flush: its futures have locks
+        # a pool would cost as much again for each flush, because its futures have locks
         self._to_run: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = Thread(target=self._run_all, name="txnkafka-work", daemon=True)
         self._thread.start()
@@ -98,39 +101,41 @@ class BrokerHost:
         self._timer_ticks = 0
 
     def now_ms(self) -> int:
-        """The time; the broker hears how it passes."""
+        """Return the wall-clock time, and advance the broker's tick clock."""
         self.broker.ticks.tell(self._clock.running_ms())
         return self._clock.now_ms()
 
     def wake(self) -> None:
-        """The broker was called, or something is to be sent: take a turn soon."""
+        """Take a turn in the next iteration, because the broker was called or a response is ready."""
         if not self._is_scheduled:
             self._is_scheduled = True
             self._loop.call_soon(self._turn)
 
     def is_quiet(self) -> bool:
-        """Whether a turn would have nothing to do now but to send answers."""
+        """Return whether a turn now would do nothing but send responses."""
         try:
             return self.broker.is_quiet(self.now_ms())
         except Exception:
-            LOG.exception("the broker failed in what was due by the clock; it goes on")
+            LOG.exception("the broker failed in work that was due by the clock; it is retried")
             return False
 
     def turn(self) -> None:
-        """Take a turn now, unless one comes soon."""
+        """Take a turn now, unless one is scheduled."""
         if not self._is_scheduled:
             self._turn()
 
     def call_from_thread(self, call: Callable[[], None]) -> None:
-        """Call in the thread of the loop; from any thread. Raises RuntimeError when the loop is closed."""
+        """Call in the thread of the loop; may be called from any thread. Raises RuntimeError when the loop
+        is closed.
+        """
         self._loop.call_soon_threadsafe(call)
 
     def stop(self) -> None:
-        """Begin nothing any more."""
+        """Start nothing more."""
         self._is_over = True
 
     def close(self) -> None:
-        """Begin nothing any more, and wait for what is under way; its end is not heard of."""
+        """Start nothing more, and wait for running work without reporting its result to the broker."""
         self._is_over = True
         if self._timer is not None:
             self._timer.cancel()
@@ -140,7 +145,7 @@ class BrokerHost:
         self._thread.join()
 
     def _run_all(self) -> None:
-        """Run what comes, one piece after the other; in the thread."""
+        """Run queued work one piece after another, in the worker thread."""
         while (run := self._to_run.get()) is not None:
             run()
 
@@ -159,11 +164,13 @@ class BrokerHost:
             self._fail(error)
 
     def _advance(self) -> int:
-        """What is due by the clock; what fails is tried again in a second, and requests are served."""
+        """Do the work that is due by the clock; return the next deadline in ticks. After a failure retry
+        in a second, and keep serving requests.
+        """
         try:
             return self.broker.advance(self.now_ms())
         except Exception:
-            LOG.exception("the broker failed in what was due by the clock; it goes on")
+            LOG.exception("the broker failed in work that was due by the clock; it is retried in a second")
             return self.broker.ticks.now + _RETRY_MS
 
     def _begin(self) -> None:
@@ -175,7 +182,7 @@ class BrokerHost:
             self._to_run.put(partial(self._run_work, work))
 
     def _begin_flush(self, flush: Flush) -> None:
-        """Most flushes only sync open files: that needs no Python in another thread."""
+        """Start a flush. Most flushes only sync open files, which needs no Python in another thread."""
         if self.watch is not None:
             self.watch.begin()
         files = flush.descriptors()
@@ -185,7 +192,7 @@ class BrokerHost:
         else:
             self._to_run.put(partial(self._run_flush, flush))
 
-    # In the thread
+    # In the worker thread
 
     def _run_flush(self, flush: Flush) -> None:
         try:
@@ -215,7 +222,7 @@ class BrokerHost:
     def _flushed(self, flush: Flush, failed: dict[Any, OSError]) -> None:
         if self.watch is not None:
             self.watch.end()
-        self._is_scheduled = True  # the turn below is the one that the answers ask for
+        self._is_scheduled = True  # the turn below serves the responses
         try:
             self.broker.finish_flush(flush, failed, now_ms=self.now_ms())
         except Exception as failure:
@@ -226,14 +233,16 @@ class BrokerHost:
         self._is_scheduled = True
         try:
             if error is not None and not isinstance(error, Exception):
-                raise RuntimeError(f"work was ended by {error!r}")
+                raise RuntimeError(f"background work was ended by {error!r}")
             self.broker.finish_work(work, error, now_ms=self.now_ms())
         except Exception as failure:
             self._fail(failure)
         self._turn()
 
     def _call_at(self, deadline: int) -> None:
-        """Take a turn at the deadline; an earlier timer stays, its turn sets the next."""
+        """Take a turn at the deadline (in ticks). An earlier timer stays, because its turn sets the next
+        one.
+        """
         if self._timer is not None:
             if self._timer_ticks <= deadline:
                 return

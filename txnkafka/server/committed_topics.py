@@ -1,4 +1,4 @@
-"""The topics of OffsetCommit and TxnOffsetCommit: their requests and answers have the same fields."""
+"""Topics of OffsetCommit and TxnOffsetCommit, whose requests and responses have the same fields."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 
 def identity_of(request: OffsetCommitRequest | TxnOffsetCommitRequest) -> Identity:
-    """Return the member that commits."""
+    """Return the identity of the member that commits."""
     return Identity(
         request.group_id,
         request.generation_id_or_member_epoch,
@@ -32,7 +32,7 @@ def identity_of(request: OffsetCommitRequest | TxnOffsetCommitRequest) -> Identi
 
 
 def names_of(broker: Broker, topics: Topics, *, by_id: bool) -> Names:
-    """Return the names of the topics; None for an id that the broker does not know."""
+    """Return the names of the topics; None for an unknown topic id."""
     known = broker.image.topic_names
     return [known.get(topic.topic_id) if by_id else topic.name for topic in topics]
 
@@ -63,7 +63,9 @@ def answered_topics(
     new_topic: Callable[..., T],
     new_partition: Callable[..., object],
 ) -> tuple[T, ...]:
-    """Return the topics of the answer. A partition that is not in ``errors`` is unknown to the broker."""
+    """Return the topics of the response. A partition that is missing in ``errors`` is unknown to the
+    broker.
+    """
     return tuple(
         new_topic(
             name=topic.name,

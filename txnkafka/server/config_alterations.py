@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Altered", "alter_all"]
 
+
 class Altered(NamedTuple):
     """What became of the changes of one resource."""
 

@@ -1,7 +1,7 @@
-"""One connection of the server: an asyncio protocol that moves bytes between its socket and its session.
+"""One connection of the server: an asyncio protocol that moves bytes between a socket and a session.
 
-Requests are served as they come, for 20 ms; then other connections have their turn. Nothing is read while the
-session takes no requests, or while some are left for later.
+A connection serves its requests for at most 20 ms before other connections get their turn. It stops reading
+while the session takes no requests, and while requests are deferred.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ __all__ = ["Connection", "ConnectionOwner"]
 
 LOG = logging.getLogger("txnkafka.server")
 MOST_BUFFERS: Final = os.sysconf("SC_IOV_MAX")  # of one gathered write
-CHUNK: Final = 64 << 10  # what waits in the transport while the socket takes nothing
+CHUNK: Final = 64 << 10  # bytes kept in the transport while the socket is full
 LONGEST_SERVED: Final = 0.02  # seconds
-MAPPED: Final = "::ffff:"  # an IPv4 address on a socket of IPv6
+MAPPED: Final = "::ffff:"  # prefix of an IPv4 address on an IPv6 socket
 
 
 class ConnectionOwner(Protocol):
-    """The server of a connection. ``unsent`` counts for all of them."""
+    """The server of a connection. ``unsent`` is shared by all connections."""
 
     broker: Broker
     host: BrokerHost
@@ -56,24 +56,24 @@ class ConnectionOwner(Protocol):
     soon: Callable[[Callable[[], None]], object]
 
     def accepts(self, connection: Connection) -> bool:
-        """Whether there is room for one more."""
+        """Return whether the server has room for this connection."""
         ...
 
     def answered(self, connection: Connection) -> None:
-        """A connection has something to send, or can go on reading."""
+        """Note that a connection has something to send, or can read again."""
         ...
 
     def served(self) -> None:
-        """Requests came and were served."""
+        """Note that a connection has served requests."""
         ...
 
     def room(self) -> int:
-        """How many bytes of records the next answer may have."""
+        """Return how many bytes of records the next response may have."""
         ...
 
 
 class Connection(asyncio.BufferedProtocol):
-    """One connection, by the listener with this number in ``server.endpoints``."""
+    """One connection that arrived at the listener with this number in ``server.endpoints``."""
 
     def __init__(self, server: ConnectionOwner, listener: int) -> None:
         self._server = server
@@ -85,17 +85,17 @@ class Connection(asyncio.BufferedProtocol):
         self.peer = self.address = "?"
         self._used = server.time()
         self._file_number = -1
-        self._is_full = False  # the transport has bytes that the socket does not take
+        self._is_full = False  # the transport holds bytes that the socket does not take
         self._is_reading = True
         self._is_serving = False
-        self._is_behind = False  # requests that have come are left for ``_go_on``, which is scheduled
-        self._is_ended = False  # by this side
-        self._cancel: Cancel | None = None  # of the last Fetch
+        self._is_behind = False  # received requests are deferred to ``_go_on``, which is scheduled
+        self._is_ended = False  # closed by this side
+        self._cancel: Cancel | None = None  # of the newest Fetch
 
-    # From the transport
+    # Called by the transport
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """The connection is there."""
+        """Register the connection, or abort it when the server has no room."""
         server, self._transport = self._server, cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=0)
         self._file_number = transport.get_extra_info("socket").fileno()
@@ -110,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         self._peer = Peer(node, None, self.address)
         if not server.accepts(self):
             LOG.warning(
-                "%s: the connection is closed: there are too many (max.connections, max.connections.per.ip, "
+                "%s: the connection is refused: a limit is reached (max.connections, max.connections.per.ip, "
                 "or the file descriptors that logs need: raise ulimit -n)", self.peer,
             )  # fmt: skip
             self.abort()
@@ -120,35 +120,38 @@ class Connection(asyncio.BufferedProtocol):
             self.abort()
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Where the next bytes go."""
+        """Return the memory for the next bytes."""
         return self._session.space()
 
     def buffer_updated(self, count: int) -> None:
-        """Bytes came."""
+        """Serve the requests that became complete."""
         self._used = self._server.time()
         self._session.received(count)
         self.serve()
         self._server.served()
 
     def eof_received(self) -> bool:
-        """The client sends no more. It gets the answers that wait for the disk, as in Kafka: it may have
-        closed its side only. The transport is closed now unless there are any."""
+        """Return whether the transport stays open after the client has ended its side.
+
+        The client may have closed its sending side only, so it still gets the responses that wait for the
+        disk, as in Kafka. Without any the transport is closed now.
+        """
         if not self._session.ends_soon:
             return False
         self._close()
         return True
 
     def pause_writing(self) -> None:
-        """The socket takes nothing."""
+        """Stop sending until ``resume_writing``."""
         self._is_full = True
 
     def resume_writing(self) -> None:
-        """The socket has taken everything."""
+        """Continue sending: the socket has taken everything."""
         self._is_full = False
         self._server.answered(self)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is gone."""
+        """Release the memory of the connection, and withdraw its waiting Fetch."""
         self._transport = None
         self._server.connections.discard(self)
         self._session.close()
@@ -157,26 +160,29 @@ class Connection(asyncio.BufferedProtocol):
         if self._server.is_stopping:
             self._server.host.wake()
 
-    # For the server
+    # Called by the server
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing of what was asked for is left to be sent, but for a Fetch that waits."""
+        """Return whether all responses are sent, except the response to a waiting Fetch."""
         return self._session.is_idle and not self._is_full
 
     @property
     def unsent_bytes(self) -> int:
-        """Of answers that were given."""
+        """Bytes of responses that were given but not sent."""
         return self._session.unsent_bytes
 
     @property
     def idle_seconds(self) -> float:
-        """For how long nothing has come and nothing was sent. A request that waits does not count, as in
-        Kafka: behind a Fetch nothing is read, so that the end of its client is not seen."""
+        """Seconds since bytes were last received or sent.
+
+        A waiting request does not count as activity, as in Kafka. After a Fetch nothing is read until it is
+        answered, so that the end of its client would not be noticed.
+        """
         return self._server.time() - self._used
 
     def stop_reading(self) -> None:
-        """Take no more requests."""
+        """Stop reading requests."""
         if self._transport is not None and self._is_reading:
             self._is_reading = False
             self._transport.pause_reading()
@@ -188,14 +194,14 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def serve(self) -> None:
-        """Serve the requests that have come as far as the session lets them, and send the answers."""
+        """Serve received requests as far as the session lets them, and send the responses."""
         transport, session = self._transport, self._session
         if transport is None or transport.is_closing():
             return
         if session.unsent_bytes:
             self._send()
         if self._is_behind:
-            return  # others have their turn now, and ``_go_on`` comes
+            return  # other connections have their turn now; ``_go_on`` is scheduled
         was_saturated = True
         until = self._server.time() + LONGEST_SERVED
         while not self._server.is_stopping:
@@ -204,7 +210,7 @@ class Connection(asyncio.BufferedProtocol):
             self._is_serving = False
             was_saturated = session.is_saturated
             if session.unsent_bytes:
-                self._send()  # which may make room for the requests that have come
+                self._send()  # which may make room for received requests
             if self._is_behind or not was_saturated or session.is_saturated:
                 break
         if session.is_over:
@@ -230,7 +236,7 @@ class Connection(asyncio.BufferedProtocol):
             LOG.warning("%s: the connection is closed: %s", self.peer, error)
             self._close()
         except Exception:
-            LOG.exception("%s: the connection is closed: a request failed", self.peer)
+            LOG.exception("%s: the connection is closed: a request could not be processed", self.peer)
             self._close()
 
     def _dispatch(self, request: Request) -> None:
@@ -250,7 +256,7 @@ class Connection(asyncio.BufferedProtocol):
             self._cancel = cancel
 
     def _fail(self, request: Request, error: Exception) -> None:
-        """Answer that a request failed, unless it is answered: the broker raised an exception."""
+        """Respond that a request failed in the broker, unless it has a response."""
         if not request.is_answered and self._transport is not None:
             header = request.header
             request.keep_frame()  # some of its batches may wait for the coordinator, and be appended later
@@ -258,7 +264,7 @@ class Connection(asyncio.BufferedProtocol):
             try:
                 response = error_response(header.api, header.api_version, request.message, code)
             except Exception:
-                LOG.exception("%s: the connection is closed: no answer to %s", self.peer, header)
+                LOG.exception("%s: the connection is closed: no response to %s", self.peer, header)
                 self._close(request)
             else:
                 self._reply(request, response)
@@ -267,7 +273,7 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is None:
             return
         if request.is_answered:
-            LOG.error("%s: %s was answered before", self.peer, request.header)
+            LOG.error("%s: %s was answered twice; the second response is dropped", self.peer, request.header)
             return
         if isinstance(response, CloseConnection):
             LOG.warning("%s: the connection is closed: %s", self.peer, response.reason)
@@ -276,15 +282,16 @@ class Connection(asyncio.BufferedProtocol):
         try:
             self._session.respond(request, response)
         except Exception:
-            LOG.exception("%s: the connection is closed: no answer to %s", self.peer, request.header)
+            LOG.exception("%s: the connection is closed: no response to %s", self.peer, request.header)
             self._close(request)
         else:
             if not self._is_serving:
                 self._server.answered(self)
 
     def _close(self, request: Request | None = None) -> None:
-        """End the connection with a request, or with what came behind all of them: when those before are
-        answered, and their answers sent."""
+        """Close the connection after all responses before ``request`` are sent; None closes it after all
+        received requests.
+        """
         self._is_ended = True
         self._session.end(request)
         self.stop_reading()
@@ -293,7 +300,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _send(self) -> None:
         transport, session = self._transport, self._session
-        # a transport that is closing may have closed its descriptor: its number may be another connection's
+        # a closing transport may have closed its descriptor, whose number another connection may have by now
         while transport is not None and not self._is_full and not transport.is_closing():
             buffers = session.next_buffers(MOST_BUFFERS)
             if not buffers:
@@ -316,7 +323,7 @@ class Connection(asyncio.BufferedProtocol):
                 transport.write(chunk)
 
     def _let_read(self) -> None:
-        """Read as long as the session takes requests."""
+        """Read while the session takes requests; pause otherwise."""
         is_full = self._is_behind or self._session.is_saturated
         wanted = not (is_full or self._is_ended or self._server.is_stopping)
         if wanted != self._is_reading and self._transport is not None and not self._transport.is_closing():

@@ -1,7 +1,7 @@
-"""File descriptors of the process, which connections and the files of logs share.
+"""File descriptors of the process, shared by connections and the files of logs.
 
-A log that cannot open a file refuses appends, and an accept that fails is tried again at once: so connections
-are refused before there are no descriptors left.
+A log that cannot open a file refuses appends, and a failed accept is retried at once. So connections are
+refused before the descriptors run out.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ def raise_limit() -> None:
 
 
 def most_connections() -> int:
-    """How many connections leave enough descriptors for files: a third of them, or all but a thousand."""
+    """Return the number of connections that leaves enough descriptors for files: a third of the limit, or
+    the limit minus 1,000 if that is more.
+    """
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1 << 62 if soft == resource.RLIM_INFINITY else max(soft // 3, soft - _FOR_FILES)

@@ -1,4 +1,4 @@
-"""``Dispatcher``: runs every request of a client on a broker, whichever transport brought it."""
+"""``Dispatcher``: runs the requests of clients on a broker, for any transport."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ __all__ = ["Counts", "Dispatcher"]
 
 
 class Counts(Protocol):
-    """Counts requests and answers."""
+    """Counter of requests and responses."""
 
     def begin(self, broker: Broker, api: Api, version: int, message: Any, reply: Reply) -> Reply:
-        """Count a request; returns a ``reply`` that counts the answer."""
+        """Count a request; return a ``reply`` that counts the response."""
 
 
 class Dispatcher:
-    """Runs requests of clients on ``broker``. ``now_ms`` returns the time. ``counts`` may be set."""
+    """Dispatcher of client requests to ``broker``. ``now_ms`` returns the time. ``counts`` may be set."""
 
     def __init__(self, broker: Broker, now_ms: Callable[[], int]) -> None:
         self.broker = broker
@@ -41,11 +41,10 @@ class Dispatcher:
         *,
         on_error: Callable[[Exception], None] | None = None,
     ) -> Cancel | None:
-        """Run one request; ``reply`` gets the response, now or later. Returns a function that withdraws the
-        request while it waits, or None.
+        """Run one request; ``reply`` gets the response, now or later.
 
-        Raises what the handler raises. ``on_error`` gets the exception of a call that is made later for this
-        request.
+        Returns a function that withdraws the request while it waits, or None. Raises the exception of the
+        handler. ``on_error`` gets the exception of a deferred call for this request.
         """
         broker = self.broker
         if self.counts is not None:

@@ -1,7 +1,6 @@
-"""The response that says of everything in a request that it failed.
+"""Build a response that marks every element of a request as failed.
 
-Elements of the response are those of the request, with their identities; all else has its default.
-
+The elements of the response repeat the identities in the request; all other fields have their defaults.
 Source: ``AbstractRequest.getErrorResponse``.
 """
 
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["error_response"]
 
 _ERRORS: Final = ("error_code", "partition_error_code")
-_ELEMENTS: Final = {  # an array of a response, and the arrays of requests that it answers
+_ELEMENTS: Final = {  # array of a response: arrays of requests that it answers
     "coordinators": ("coordinator_keys",),
     "entries": ("entries",),
     "filter_results": ("filters",),
@@ -38,7 +37,7 @@ _ELEMENTS: Final = {  # an array of a response, and the arrays of requests that 
     "topics": ("topics",),
     "transaction_states": ("transactional_ids",),
 }
-_IDENTITIES: Final = {  # a field of a response, and the fields of requests that it repeats
+_IDENTITIES: Final = {  # field of a response: fields of requests that it repeats
     "group_id": ("group_id",),
     "index": ("index",),
     "key": (),
@@ -57,7 +56,7 @@ _IDENTITIES: Final = {  # a field of a response, and the fields of requests that
 
 
 def error_response(api: Api, version: int, request: Any, error: ErrorCode) -> Any:
-    """Return the response to a request; None where it has no answer (Produce with acks 0)."""
+    """Return the response to a request; None for a Produce request with acks 0."""
     if getattr(request, "acks", -1) == 0:
         return None
     directories = getattr(request, "dirs", ())
@@ -68,7 +67,7 @@ def error_response(api: Api, version: int, request: Any, error: ErrorCode) -> An
 
 
 def _failed(cls: Any, version: int, asked: Any, error: ErrorCode) -> Any:
-    """The message or struct that answers ``asked``, a struct or the identity alone."""
+    """Return the message or struct that answers ``asked``, which is a struct or an identity."""
     values: dict[str, Any] = {}
     for field in fields_of(cls):
         if not field.is_in(version):
@@ -90,6 +89,6 @@ def _failed(cls: Any, version: int, asked: Any, error: ErrorCode) -> Any:
 
 
 def _first(asked: Any, names: tuple[str, ...]) -> Any:
-    """The first of these fields that a struct has and that is not empty."""
+    """Return the first of these fields that the struct has and that is not empty."""
     found = (getattr(asked, name, None) for name in names)
     return next((value for value in found if value not in (None, ())), None)

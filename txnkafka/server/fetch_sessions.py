@@ -1,12 +1,12 @@
-"""Incremental fetch sessions (KIP-227): a consumer names its partitions once and then only what changes; it
-is answered with the partitions that have something new.
+"""Incremental fetch sessions (KIP-227).
 
-With a few bytes a client has the broker look at all partitions of a session, so that it has a limit of them:
-who fetches more names them in each request.
+A consumer names all its partitions once and later only changes; the response has only partitions with news. A
+session belongs to the broker, not to a connection. Its epoch grows with each request, so that a repeated or
+lost request is noticed. Partitions whose records were sent move to the end of the order, so that every
+partition gets its turn when the response has a limit of bytes (KIP-74).
 
-A session belongs to the broker, not to a connection. It has an epoch that grows with each request, so that a
-repeated or lost request is noticed. Partitions whose records were sent go to the end, so that with a limit of
-bytes all of them get their turn (KIP-74).
+A request of a few bytes makes the broker check all partitions of a session. Therefore a session has a limit
+of partitions; a client with more names them in each request.
 
 Source: ``FetchSession``, ``FetchManager``.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["FetchSessions", "Key", "Wanted"]
 
 IDLE_MS: Final = 120_000  # min.incremental.fetch.session.eviction.ms
-MOST_PARTITIONS: Final = 1 << 15  # of a session
+MOST_PARTITIONS: Final = 1 << 15  # in one session
 _NO_SESSION: Final = 0
 _FIRST_EPOCH: Final = 0
 _FINAL_EPOCH: Final = -1
@@ -35,11 +35,11 @@ _INT32_MAX: Final = 0x7FFFFFFF
 _FIRST_WITH_IDS: Final = 13
 
 Key = tuple[str, int]
-"""A partition: the id of its topic and its number, or the name before version 13."""
+"""A partition: topic id and number; topic name and number before version 13."""
 
 
 class _Partition:
-    """What a session knows of a partition: how it is fetched, and what was answered last."""
+    """A partition of a session: how it is fetched, and the offsets in the last response."""
 
     __slots__ = ("high_watermark", "log_start_offset", "wanted")
 
@@ -48,7 +48,7 @@ class _Partition:
         self.high_watermark = self.log_start_offset = -1
 
     def is_new(self, data: PartitionData) -> bool:
-        """Whether an answer says something that the last one did not; it is the last one now."""
+        """Return whether a response differs from the last one, and remember it as the last one."""
         is_new = bool(
             data.error_code
             or data.records
@@ -56,14 +56,14 @@ class _Partition:
             or data.high_watermark != self.high_watermark
             or data.log_start_offset != self.log_start_offset
         )
-        # when an error is over the partition is answered again, whatever it was before
+        # once an error has ended, the partition is sent again, whatever was sent before
         self.high_watermark = -1 if data.error_code else data.high_watermark
         self.log_start_offset = data.log_start_offset
         return is_new
 
 
 class _Session:
-    """One session; ``epoch`` is that of the next request."""
+    """One session; ``epoch`` is the epoch expected in the next request."""
 
     def __init__(self, session_id: int, has_topic_ids: bool, now_ms: int) -> None:
         self.id = session_id
@@ -73,7 +73,7 @@ class _Session:
         self.partitions: dict[Key, _Partition] = {}
 
     def update(self, request: FetchRequest, version: int) -> None:
-        """Take over what a request adds, changes and forgets."""
+        """Add, change and forget partitions as the request asks."""
         for key, wanted in _named(request, version):
             known = self.partitions.get(key)
             if known is None:
@@ -86,7 +86,7 @@ class _Session:
 
 
 class Wanted:
-    """What one request fetches: ``partitions`` in the order in which they are read."""
+    """The partitions of one request, in the order in which they are read."""
 
     def __init__(
         self, partitions: Mapping[Key, FetchPartition], session: _Session | None, *, is_full: bool
@@ -97,11 +97,11 @@ class Wanted:
 
     @property
     def session_id(self) -> int:
-        """That of the answer; 0 where there is no session."""
+        """Session id for the response; 0 without a session."""
         return _NO_SESSION if self._session is None else self._session.id
 
     def answer(self, found: Iterable[tuple[Key, PartitionData]]) -> list[tuple[Key, PartitionData]]:
-        """What of the answers is sent."""
+        """Return the results that the response contains."""
         if self._session is None:
             return list(found)
         sent, known = [], self._session.partitions
@@ -117,17 +117,17 @@ class Wanted:
 
 
 class FetchSessions:
-    """The sessions of a broker, ``limit`` at most (``max.incremental.fetch.session.cache.slots``)."""
+    """The fetch sessions of a broker, at most ``limit`` (``max.incremental.fetch.session.cache.slots``)."""
 
     def __init__(self, limit: int = 1000) -> None:
         self._limit = limit
-        self._sessions: OrderedDict[int, _Session] = OrderedDict()  # what was used last is last
+        self._sessions: OrderedDict[int, _Session] = OrderedDict()  # least recently used first
 
     def __len__(self) -> int:
         return len(self._sessions)
 
     def begin(self, request: FetchRequest, version: int, now_ms: int) -> Wanted | ErrorCode:
-        """What a request fetches, or the error of its session."""
+        """Return the partitions that a request fetches, or the error of its session."""
         if request.session_epoch in (_FIRST_EPOCH, _FINAL_EPOCH):
             self._sessions.pop(request.session_id, None)
             session = None
@@ -149,7 +149,7 @@ class FetchSessions:
         session.update(request, version)
         if len(session.partitions) > MOST_PARTITIONS:
             del self._sessions[session.id]
-            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND  # the client goes on with all of its partitions
+            return ErrorCode.FETCH_SESSION_ID_NOT_FOUND  # the client continues with a full request
         if not session.partitions:
             del self._sessions[session.id]
             return Wanted({}, None, is_full=True)
@@ -157,8 +157,9 @@ class FetchSessions:
         return Wanted(partitions, session, is_full=False)
 
     def _new(self, request: FetchRequest, version: int, now_ms: int) -> _Session | None:
-        """A session; None for too many partitions, and when there are too many sessions, of which none has to
-        go for it."""
+        """Return a new session; None for too many partitions, or when the cache is full and no session can
+        be evicted.
+        """
         size = sum(len(topic.partitions) for topic in request.topics)
         if size > MOST_PARTITIONS:
             return None
@@ -174,11 +175,12 @@ class FetchSessions:
         session = self._sessions[session_id] = _Session(session_id, has_topic_ids, now_ms)
         return session
 
-
     def _evictable(self, size: int, now_ms: int) -> _Session | None:
-        """The session that goes for a new one of ``size`` partitions: the one that was not used for the
-        longest time, if that is long enough, or else the smallest of those that have had theirs, if it is
-        smaller."""
+        """Return the session to evict for a new one of ``size`` partitions, or None.
+
+        The least recently used session goes if it was idle for ``IDLE_MS``. Otherwise the smallest session
+        that has been used for longer than ``IDLE_MS`` goes, if it has fewer than ``size`` partitions.
+        """
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_ms - oldest.used_ms >= IDLE_MS:
             return oldest

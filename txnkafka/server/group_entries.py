@@ -1,4 +1,4 @@
-"""The configs of groups, and of subscriptions to the metrics of clients, as rows.
+"""Configs of groups and of client metrics subscriptions, as rows of DescribeConfigs.
 
 Source: ``ConfigHelper.createGroupConfigEntry``, ``createClientMetricsConfigEntry``.
 """
@@ -22,14 +22,14 @@ __all__ = ["group_entries", "subscription_entries"]
 _OF_SUBSCRIPTION, _OF_GROUP = 7, 8  # DescribeConfigsResponse.ConfigSource
 _TYPES: Final = {"bool": BOOLEAN, "str": STRING, "int": INT, "long": LONG, "list": LIST}
 _DOCS: Final = {
-    "metrics": "prefixes of the names of metrics; they are kept, and no client is asked for metrics",
+    "metrics": "prefixes of metric names; stored, but clients are never asked for metrics",
     "interval.ms": "time between two pushes of a client",
-    "match": "which clients are meant",
+    "match": "patterns that select clients",
 }
 
 
 def group_entries(configs: Configs, own: Mapping[str, str]) -> list[ConfigEntry]:
-    """The configs of a group that has set ``own``: all but the internal ones that are not set."""
+    """Return the configs of a group that has set ``own``, without internal configs that are not set."""
     levels, limits, entries = Levels(configs), limits_of_consumer_groups(configs.current), []
     for name, setting in GROUP_CONFIGS.items():
         if setting.is_internal and name not in own:
@@ -46,7 +46,7 @@ def group_entries(configs: Configs, own: Mapping[str, str]) -> list[ConfigEntry]
 
 
 def _of_broker(levels: Levels, name: str, setting: GroupSetting) -> tuple[tuple[str, str, int], ...]:
-    """Where the broker has the default; settings of groups that are not served have their own."""
+    """Return the synonyms at the broker; configs of unsupported group types have their own default."""
     found = levels.synonyms(setting.broker_name) if setting.broker_name is not None else ()
     return found or ((setting.broker_name or name, setting.default, DEFAULT),)
 
@@ -54,14 +54,14 @@ def _of_broker(levels: Levels, name: str, setting: GroupSetting) -> tuple[tuple[
 def _doc(name: str) -> str:
     kind = name.partition(".")[0].replace("errors", "share")
     if name == "consumer.assignor.offload.enable":
-        return "whether Kafka assigns partitions in another thread; without effect here"
+        return "whether Kafka assigns partitions in another thread; no effect here"
     if kind == "consumer":
-        return f"what group.{name} of the broker is for other groups"
-    return f"of {kind} groups, which are not served; kept for a broker that serves them"
+        return f"overrides group.{name} of the broker for this group"
+    return f"for {kind} groups, which are not supported; kept for a broker that supports them"
 
 
 def subscription_entries(own: Mapping[str, str]) -> list[ConfigEntry]:
-    """All configs of a subscription that has set ``own``."""
+    """Return all configs of a subscription that has set ``own``."""
     entries = []
     for name, default in CLIENT_METRICS_CONFIGS.items():
         value = shown_subscription(name, own.get(name, default))

@@ -1,4 +1,4 @@
-"""Isolation levels as requests have them."""
+"""Isolation levels in requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LEVELS = (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED)
 
 
 def isolation_level(number: int) -> IsolationLevel:
-    """The level of a number. Raises InvalidRequestError for one that Kafka does not know."""
+    """Return the isolation level for a number. Raises InvalidRequestError for an unknown number."""
     if number not in (0, 1):
-        raise InvalidRequestError(f"there is no isolation level {number}")
+        raise InvalidRequestError(f"unknown isolation level {number}: it must be 0 or 1")
     return _LEVELS[number]

@@ -1,5 +1,4 @@
-"""Listeners: the addresses that a server listens on, and those that it gives to the clients that come in by
-them.
+"""Listeners: the addresses that a server listens on, and the advertised addresses for their clients.
 
 Source: ``SocketServerConfigs.listenerListToEndPoints``, ``KafkaConfig.effectiveAdvertisedBrokerListeners``,
 ``AbstractKafkaConfig.effectiveListenerSecurityProtocolMap``.
@@ -49,8 +48,7 @@ def address_text(host: str, port: int) -> str:
 
 
 class Endpoint(NamedTuple):
-    """The address of a listener. An empty ``host``, or another of ``WILDCARDS``, is every address of this
-    machine."""
+    """The address of a listener. A ``host`` in ``WILDCARDS`` means every address of this machine."""
 
     name: str
     host: str
@@ -60,15 +58,18 @@ class Endpoint(NamedTuple):
         return f"{self.name}://{address_text(self.host, self.port)}"
 
     def seen_at(self, host: str) -> Endpoint:
-        """Return the endpoint for a client that has connected to ``host``: a wildcard becomes this
-        address."""
+        """Return the endpoint for a client that has connected to ``host``; a wildcard becomes this
+        address.
+        """
         return self._replace(host=host) if self.host in WILDCARDS else self
 
 
 class Listener(NamedTuple):
-    """``listen`` is where the server listens; port 0 is any free one. ``advertised`` is the address that
-    clients get, None for the listening address: an empty host stands for the address that they have
-    connected to, port 0 for the port that is listened on."""
+    """A listening address with its advertised address.
+
+    ``listen`` may have port 0 for any free one. ``advertised`` None means the listening address; an empty
+    host in it means the address that the client has connected to, port 0 the bound port.
+    """
 
     listen: Endpoint
     advertised: Endpoint | None = None
@@ -81,8 +82,9 @@ class Listener(NamedTuple):
 
 
 def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, str]) -> list[Listener]:
-    """Return listeners on these hosts and ports, called PLAINTEXT, PLAINTEXT_2 and so on, instead of the ones
-    in ``listeners``; the other settings count. Raises ValueError like ``listeners_of``."""
+    """Return listeners at these hosts and ports, named PLAINTEXT, PLAINTEXT_2 and so on, in place of
+    ``listeners``. The other settings apply. Raises ValueError like ``listeners_of``.
+    """
     endpoints = [
         Endpoint(f"{DEFAULT_NAME}_{number}" if number > 1 else DEFAULT_NAME, *address)
         for number, address in enumerate(dict.fromkeys(addresses), start=1)
@@ -91,14 +93,16 @@ def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, st
 
 
 def listeners_of(settings: Mapping[str, str]) -> list[Listener]:
-    """Return the listeners in a broker's settings, without the controller's listeners, since no other
-    controller connects to one node. Raises ValueError for settings that Kafka would refuse, or that are not
-    served."""
+    """Return the listeners in a broker's settings.
+
+    Controller listeners are left out, because no other controller connects to a single node. Raises
+    ValueError for settings that Kafka would refuse, and for unsupported ones.
+    """
     endpoints = _parsed(LISTENERS, settings.get(LISTENERS, _DEFAULT_LISTENERS))
     controller = _controller_names(settings)
     of_broker = [each for each in endpoints if each.name not in controller]
     if not of_broker:
-        raise ValueError(f"{LISTENERS} has none for clients: all of them are {CONTROLLER_NAMES}")
+        raise ValueError(f"{LISTENERS} has no listener for clients: all of them are in {CONTROLLER_NAMES}")
     protocols = _protocols(settings, controller)
     for each in endpoints:
         _check_protocol(each.name, protocols)
@@ -108,7 +112,7 @@ def listeners_of(settings: Mapping[str, str]) -> list[Listener]:
 
 
 def _advertised(endpoints: Sequence[Endpoint], settings: Mapping[str, str]) -> list[Listener]:
-    """Return the listeners on ``endpoints``, each with its address for clients."""
+    """Return the listeners at ``endpoints``, each with its advertised address."""
     _check_ports(endpoints)
     text = settings.get(ADVERTISED, "").strip()
     if not text:
@@ -118,20 +122,19 @@ def _advertised(endpoints: Sequence[Endpoint], settings: Mapping[str, str]) -> l
     names = [each.name for each in endpoints]
     for each in given.values():
         if each.name not in names:
-            raise ValueError(f"{ADVERTISED} has {each}, but there is no such listener: {', '.join(names)}")
+            raise ValueError(f"{ADVERTISED} has {each}, but the listeners are {', '.join(names)}")
         if each.host in WILDCARDS[1:]:
-            raise ValueError(f"{ADVERTISED} has {each}: no client can connect to {each.host}")
+            raise ValueError(f"{ADVERTISED} has {each}: no client can connect to {each.host}, so name a host")
     missing = [name for name in names if name not in given]
     if missing:
         raise ValueError(
-            f"{ADVERTISED} has no address for the listener {missing[0]}: clients that come in by it would "
-            "learn of no broker"
+            f"{ADVERTISED} has no address for the listener {missing[0]}: its clients would find no broker"
         )
     return [Listener(each, given[each.name]) for each in endpoints]
 
 
 def _parsed(setting: str, text: str) -> list[Endpoint]:
-    """Parse ``NAME://HOST:PORT,…``; names are in capitals, as in ``ListenerName.normalised``."""
+    """Parse ``NAME://HOST:PORT,…``; names become upper case, as in ``ListenerName.normalised``."""
     endpoints: list[Endpoint] = []
     for part in _parts(text):
         match = _ENDPOINT.fullmatch(part)
@@ -147,13 +150,14 @@ def _parsed(setting: str, text: str) -> list[Endpoint]:
 
 
 def _parts(text: str) -> list[str]:
-    """Return the parts of a list with commas, without empty ones."""
+    """Return the nonempty parts of a list with commas."""
     return [part for part in map(str.strip, text.split(",")) if part]
 
 
 def _check_ports(endpoints: Iterable[Endpoint]) -> None:
-    """Raise ValueError for two listeners on one address. Apache Kafka refuses every port that is used
-    twice."""
+    """Raise ValueError for two listeners at one address. Apache Kafka refuses every port that is used
+    twice.
+    """
     for one, other in combinations(endpoints, 2):
         if one.port == other.port != 0:
             hosts = {one.host, other.host}
@@ -166,8 +170,9 @@ def _controller_names(settings: Mapping[str, str]) -> set[str]:
 
 
 def _protocols(settings: Mapping[str, str], controller: Iterable[str]) -> dict[str, str]:
-    """Return the security protocol of each listener's name. Unless the map is given, controllers have
-    PLAINTEXT."""
+    """Return the security protocol of each listener name. Controllers have PLAINTEXT unless the map is
+    set.
+    """
     text = settings.get(PROTOCOLS, "").strip()
     found = {} if text else dict.fromkeys(controller, DEFAULT_NAME)
     for part in _parts(text or _DEFAULT_PROTOCOLS):
@@ -186,17 +191,19 @@ def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
     if protocol != DEFAULT_NAME:
         raise ValueError(
             f"{LISTENERS}: {name} cannot have the protocol {protocol}: connections are neither encrypted nor "
-            "authenticated, so PLAINTEXT is the only one"
+            "authenticated, so only PLAINTEXT is supported"
         )
 
 
 def _check_inter_broker(listeners: Iterable[Listener], settings: Mapping[str, str]) -> None:
-    """Raise ValueError for a listener between brokers that Kafka would refuse: no other broker exists, but
-    the file would not do for Kafka either."""
+    """Raise ValueError for an inter-broker listener that Kafka would refuse.
+
+    No other broker exists here, but Kafka would not start on these settings either.
+    """
     name = settings.get(INTER_BROKER_NAME, "").strip().upper()
     names = [each.listen.name for each in listeners]
     if name and name not in names:
-        raise ValueError(f"{INTER_BROKER_NAME} is {name}, but there is no such listener: {', '.join(names)}")
+        raise ValueError(f"{INTER_BROKER_NAME} is {name}, but the listeners are {', '.join(names)}")
     protocol = settings.get(INTER_BROKER_PROTOCOL, DEFAULT_NAME).strip().upper()
     if protocol != DEFAULT_NAME:
-        raise ValueError(f"{INTER_BROKER_PROTOCOL} cannot be {protocol}: PLAINTEXT is the only protocol")
+        raise ValueError(f"{INTER_BROKER_PROTOCOL} cannot be {protocol}: only PLAINTEXT is supported")

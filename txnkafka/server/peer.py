@@ -1,4 +1,4 @@
-"""``Peer``: the client of a request, and what a handler may answer beside a message."""
+"""``Peer``: the client of a request; and the replies of a handler other than messages."""
 
 from __future__ import annotations
 
@@ -12,29 +12,31 @@ if TYPE_CHECKING:
 __all__ = ["Cancel", "CloseConnection", "Node", "Peer", "Reply"]
 
 Cancel = Callable[[], None]
-"""Withdraws a request that waits: its connection is gone."""
+"""Withdraws a waiting request whose connection has ended."""
 
 
 class CloseConnection(NamedTuple):
-    """A reply that ends the connection, as a broker does where a version has no way to answer."""
+    """A reply that closes the connection, for versions that have no response for the error."""
 
     reason: str
 
 
 Reply = Callable[[Any], None]
-"""Takes the response, once, now or later: a message, None where the request has none, CloseConnection."""
+"""Takes the response, once, now or later: a message, None where the request has none, or CloseConnection."""
 
 
 def unbounded() -> int:
-    """No connection holds answers back."""
+    """Return a limit that never applies."""
     return 1 << 62
 
 
 class Node(NamedTuple):
-    """The addresses of this broker for a client, and its state across connections. ``host`` and ``port``
-    belong to the listener that the client came in by, ``endpoints`` has the addresses of all listeners.
-    ``room`` returns the number of bytes of records that an answer may have, given those that clients have not
-    taken yet."""
+    """The addresses of this broker for a client, and its state across connections.
+
+    ``host`` and ``port`` belong to the listener of the client's connection; ``endpoints`` has the addresses
+    of all listeners. ``room`` returns the number of bytes of records that a response may have, given the
+    unsent responses of all clients.
+    """
 
     host: str
     port: int

@@ -1,12 +1,12 @@
-"""Where the bytes of a connection arrive, and the frames in them.
+"""Buffers for the received bytes of a connection, and the frames in them.
 
-Bytes are received into blocks of ``BLOCK_SIZE`` bytes that all connections share and use again. A small
-frame is copied out: it may wait for its answer for minutes, as JoinGroup and Fetch do, and a block for each
-would cost more than the copy. A larger one is a view of its block, which is not written to until every frame
-in it is released. A frame that is larger than a block gets memory that doubles as its bytes arrive: a size
-alone, which any peer can send, allocates nothing.
+Bytes are received into blocks of ``BLOCK_SIZE`` bytes that all connections share and reuse. A small frame is
+copied: it may wait for its response for minutes, as JoinGroup and Fetch do, and a block for each would cost
+more than the copy. A larger frame is a view of its block, which is not written to until every frame in it is
+released. A frame larger than a block gets memory that doubles as its bytes arrive, so that a size alone,
+which any peer can send, allocates nothing.
 
-Source: ``NetworkReceive``, whose frames are bounded by ``socket.request.max.bytes``.
+Source: ``NetworkReceive``, whose frames are limited by ``socket.request.max.bytes``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["BLOCK_SIZE", "COPIED_SIZE", "Block", "BlockPool", "Frame", "ReceiveB
 
 BLOCK_SIZE: Final = 256 << 10
 COPIED_SIZE: Final = 8 << 10  # frames up to this many bytes are copied
-_SPARE_BLOCKS: Final = 32  # that a pool keeps
+_SPARE_BLOCKS: Final = 32  # kept by a pool
 _SIZE: Final = Struct(">i")
 _BEGINNINGS: Final = (
     (b"\x16\x03", "the beginning of a TLS connection: this listener is not encrypted (security.protocol)"),
@@ -32,12 +32,12 @@ _BEGINNINGS: Final = (
 
 
 class Block:
-    """Memory that bytes are received into, and how many frames in it are not released."""
+    """Memory for received bytes, and the number of unreleased frames in it."""
 
     __slots__ = ("frames", "view")
 
     def __init__(self, size: int) -> None:
-        self.view = memoryview(mmap(-1, size))  # pages that no byte comes to take no memory
+        self.view = memoryview(mmap(-1, size))  # pages without received bytes take no memory
         self.frames = 0
 
 
@@ -48,40 +48,43 @@ class BlockPool:
         self._spare: list[Block] = []
 
     def take(self) -> Block:
-        """A block of ``BLOCK_SIZE`` bytes."""
+        """Return a block of ``BLOCK_SIZE`` bytes."""
         return self._spare.pop() if self._spare else Block(BLOCK_SIZE)
 
     def give(self, block: Block) -> None:
-        """Let others use a block. Memory of another size is freed."""
+        """Return a block to the pool. Memory of another size is freed."""
         if len(block.view) == BLOCK_SIZE and len(self._spare) < _SPARE_BLOCKS:
             self._spare.append(block)
 
 
 class Frame(NamedTuple):
-    """A frame without its size; the bytes do not change until it is released. One that was copied is in no
-    block."""
+    """A frame without its size prefix. Its bytes do not change until it is released; a copied frame has no
+    block.
+    """
 
     view: memoryview
     block: Block | None
 
 
 class ReceiveBuffer:
-    """The bytes of one connection that came and belong to no frame yet."""
+    """The received bytes of one connection that belong to no frame yet."""
 
     def __init__(self, pool: BlockPool, max_frame_bytes: int) -> None:
         self._pool = pool
         self._max_frame_bytes = max_frame_bytes
         self._block: Block | None = None
-        self._start = self._end = 0  # of those bytes, in the block
-        self._is_new = True  # no frame came yet
+        self._start = self._end = 0  # of these bytes, in the block
+        self._is_new = True  # before the first frame
 
     @property
     def allocated(self) -> int:
-        """Bytes of memory in use, without those of earlier blocks whose frames are not released."""
+        """Bytes of memory in use, without earlier blocks that have unreleased frames."""
         return 0 if self._block is None else len(self._block.view)
 
     def space(self) -> memoryview:
-        """Where the next bytes go: at least one byte. Valid until the next call of any method."""
+        """Return memory for the next bytes, at least one byte. It is valid until the next call of any
+        method.
+        """
         block = self._block
         if block is None:
             return self._begin(self._pool.take()).view
@@ -94,12 +97,13 @@ class ReceiveBuffer:
         return self._moved(block)[self._end :]
 
     def received(self, count: int) -> None:
-        """``count`` bytes were put where ``space`` said."""
+        """Note that ``count`` bytes were written into ``space``."""
         self._end += count
 
     def next_frame(self) -> Frame | None:
-        """The next frame, to be released; None while it is not complete. Raises InvalidRequestError for a
-        size that no frame has."""
+        """Return the next frame, which must be released; None while it is incomplete. Raises
+        InvalidRequestError for an invalid size.
+        """
         block = self._block
         if block is None:
             return None
@@ -120,7 +124,7 @@ class ReceiveBuffer:
         return Frame(view, block)
 
     def release(self, frame: Frame) -> None:
-        """The bytes of a frame may change."""
+        """Allow the bytes of a frame to change."""
         block = frame.block
         if block is None:
             return
@@ -131,14 +135,14 @@ class ReceiveBuffer:
             self._pool.give(block)
 
     def close(self) -> None:
-        """The connection ended; frames that are not released keep their memory."""
+        """Release the memory that no unreleased frame uses."""
         block, self._block = self._block, None
         self._start = self._end = 0
         if block is not None and not block.frames:
             self._pool.give(block)
 
     def _rest(self) -> None:
-        """Do not keep a block while nothing is in it: most connections are idle."""
+        """Give the block back while it is empty, because most connections are idle."""
         if self._block is not None and self._start == self._end and not self._block.frames:
             self.close()
 
@@ -148,7 +152,9 @@ class ReceiveBuffer:
         return block
 
     def _frame_size(self) -> int:
-        """Bytes of the next frame with its size, or those of the size while it is not known."""
+        """Return the bytes of the next frame including its size prefix; the bytes of the prefix while the
+        size is unknown.
+        """
         if self._block is None or self._end - self._start < _SIZE.size:
             return _SIZE.size
         (size,) = _SIZE.unpack_from(self._block.view, self._start)
@@ -161,23 +167,23 @@ class ReceiveBuffer:
             begins = self._block.view[self._start : self._start + 4].tobytes()
             for beginning, what in _BEGINNINGS:
                 if begins.startswith(beginning):
-                    return f"the connection does not speak Kafka's protocol; it looks like {what}"
+                    return f"the client does not use Kafka's protocol; this looks like {what}"
         return (
-            f"a request of {size} bytes was announced; socket.request.max.bytes is {self._max_frame_bytes} "
-            "(or the client does not speak Kafka's protocol)"
+            f"the client announced a request of {size} bytes; socket.request.max.bytes is "
+            f"{self._max_frame_bytes} (or the client does not use Kafka's protocol)"
         )
 
     def _moved(self, block: Block) -> memoryview:
-        """Put the incomplete frame at the beginning of a block that has room for more of it."""
+        """Move the incomplete frame to the beginning of a block with room for more of it."""
         have, wanted = self._end - self._start, self._frame_size()
         part = block.view[self._start : self._end]
-        if have >= BLOCK_SIZE:  # full, of one large frame or of frames that are not read yet
+        if have >= BLOCK_SIZE:  # full, of one large frame or of unread frames
             room = Block(min(wanted, 2 * have) if wanted > have else 2 * have)
         elif block.frames or len(block.view) != BLOCK_SIZE:
             room = self._pool.take()
         else:
             room = block
-        room.view[:have] = part  # memmove: the two may overlap
+        room.view[:have] = part  # memmove: source and target may overlap
         self._start, self._end, self._block = 0, have, room
         if room is not block and not block.frames:
             self._pool.give(block)

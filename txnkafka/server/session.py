@@ -1,13 +1,13 @@
 """The protocol of one connection without its socket: bytes in, requests out, responses in, bytes out.
 
-Requests come out in the order in which they were sent. Their responses may be given in any order, and go out
-in that of the requests. Kafka serves one request of a connection after the other; here several are under way,
-so that those of one producer share a flush, but nothing is served behind a Fetch, which may wait for long and
-whose answer may be large. No request comes out while too much is unanswered or unsent; the code that moves
-the bytes then stops reading.
+Requests come out in the order in which the client sent them. Responses may be given in any order, and are
+sent in the order of the requests. Kafka serves one request of a connection after another; here several are
+served at once, so that requests of one producer share a flush. After a Fetch no request comes out until it is
+answered, because it may wait for long and its response may be large. No request comes out while too many
+requests are unanswered or too many bytes unsent; the connection then stops reading.
 
-An API or version that is not served, or a message that cannot be read, ends the connection, as in Apache
-Kafka. ApiVersions in an unknown version is answered in version 0 (KIP-511).
+An unknown API or version, or an invalid message, closes the connection, as in Apache Kafka. ApiVersions in an
+unknown version is answered in version 0 (KIP-511).
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session", "Unsent"]
 
 MAX_UNANSWERED: Final = 100
-MAX_UNANSWERED_BYTES: Final = 16 << 20  # of frames
-MAX_UNSENT_BYTES: Final = 1 << 20  # of responses, beside the one that passes it
+MAX_UNANSWERED_BYTES: Final = 16 << 20  # of request frames
+MAX_UNSENT_BYTES: Final = 1 << 20  # of responses, without the response that exceeds it
 _FETCH: Final = 1
-_WAIT_FOR_OTHERS: Final = (_FETCH, 11, 14)  # and JoinGroup, SyncGroup: for a time that the client says
+_WAIT_FOR_OTHERS: Final = (_FETCH, 11, 14)  # and JoinGroup, SyncGroup: as long as the client asks
 
 
 class Request:
-    """A request that was read. ``message`` is valid until it is answered. One that ``is_last`` gets no
-    answer, and neither does what is behind it."""
+    """A request. ``message`` is valid until the request is answered. A request that ``is_last`` gets no
+    response, and no request after it gets one.
+    """
 
     __slots__ = ("frame", "header", "is_last", "message", "response")
 
@@ -50,17 +51,19 @@ class Request:
 
     @property
     def is_answered(self) -> bool:
-        """Whether its response was given."""
+        """Return whether the response was given."""
         return self.frame is None
 
     def keep_frame(self) -> None:
-        """Let nobody write to its memory, also when it is answered: something may still read it."""
+        """Never reuse the memory of the frame, even after the response, because a batch may still be read
+        from it.
+        """
         if self.frame is not None:
             self.frame = self.frame._replace(block=None)
 
 
 class Unsent:
-    """How many bytes of responses the sessions that share this have not sent."""
+    """Number of unsent bytes of responses, shared by sessions."""
 
     __slots__ = ("bytes",)
 
@@ -69,25 +72,27 @@ class Unsent:
 
 
 class Session:
-    """One connection; ``served`` has the keys of the APIs that are. For one thread."""
+    """One connection; ``served`` has the keys of the served APIs. For one thread."""
 
     def __init__(
         self, pool: BlockPool, max_frame_bytes: int, served: Collection[int], all_unsent: Unsent | None = None
     ) -> None:
         self._received = ReceiveBuffer(pool, max_frame_bytes)
         self._served = served
-        self._unanswered: deque[Request] = deque()  # and answered ones behind an unanswered one
+        self._unanswered: deque[Request] = deque()  # also answered requests after an unanswered one
         self._unanswered_bytes = 0
         self._unsent: deque[memoryview] = deque()
-        self._has_ended = False  # behind the requests that came out
-        self.unsent_bytes = 0  # of all responses, also of those that wait for one before them
+        self._has_ended = False  # after the requests that came out
+        self.unsent_bytes = 0  # of all responses, also of those that wait for an earlier response
         self._all_unsent = Unsent() if all_unsent is None else all_unsent
         self.space = self._received.space
         self.received = self._received.received
 
     @property
     def is_saturated(self) -> bool:
-        """Whether no request comes out, and no byte should be received, before some are answered and sent."""
+        """Return whether requests must be answered and sent before the next one comes out and more bytes
+        are received.
+        """
         waiting = self._unanswered
         if not waiting:
             return self.unsent_bytes >= MAX_UNSENT_BYTES
@@ -100,7 +105,7 @@ class Session:
 
     @property
     def is_idle(self) -> bool:
-        """Whether every request that came out was answered and sent, but for a Fetch that waits."""
+        """Return whether every request that came out was answered and sent, except a waiting Fetch."""
         waiting = self._unanswered
         return not self.unsent_bytes and (
             not waiting or (len(waiting) == 1 and waiting[0].header.api.key == _FETCH)
@@ -108,28 +113,34 @@ class Session:
 
     @property
     def is_over(self) -> bool:
-        """Whether the connection is to be closed: what was before its end is answered and sent."""
+        """Return whether the connection can be closed: all responses before its end are sent."""
         waiting = self._unanswered
         return not self._unsent and (waiting[0].is_last if waiting else self._has_ended)
 
     @property
     def ends_soon(self) -> bool:
-        """Whether something is unanswered or unsent, and none of it waits for other clients."""
+        """Return whether something is unanswered or unsent, and none of it waits for other clients."""
         waiting = [request for request in self._unanswered if not request.is_answered]
         waits_for_others = any(request.header.api.key in _WAIT_FOR_OTHERS for request in waiting)
         return bool(self._unanswered or self.unsent_bytes) and not waits_for_others
 
     def end(self, request: Request | None) -> None:
-        """Let the connection end with a request that gets no answer, or with what came behind all that came
-        out: Kafka has answered the requests before, since it serves one after the other."""
+        """End the connection at ``request``, which gets no response; None ends it after all requests that
+        came out.
+
+        Requests before it are answered first, because Kafka, which serves one after another, has answered
+        them by then.
+        """
         if request is None:
             self._has_ended = True
         else:
             request.is_last = True
 
     def next_request(self) -> Request | None:
-        """The next request; None when none is complete, or while the session is saturated. Raises
-        InvalidRequestError for what no client of this broker sends: the connection is to be closed."""
+        """Return the next request; None when none is complete, or while the session is saturated.
+
+        Raises InvalidRequestError for a request that is not served; the connection must then be closed.
+        """
         waiting = self._unanswered
         if (waiting or self.unsent_bytes) and self.is_saturated:
             return None
@@ -142,10 +153,13 @@ class Session:
         return request
 
     def respond(self, request: Request, response: Any) -> None:
-        """Answer a request with a message, or with None where it has no answer. Raises InvalidRequestError
-        for a message that its version cannot say, ValueError for a second answer."""
+        """Answer a request with a message, or with None where it has no response.
+
+        Raises InvalidRequestError for a message that its version cannot represent, ValueError for a second
+        answer.
+        """
         if request.frame is None:
-            raise ValueError(f"the request {request.header} was answered before")
+            raise ValueError(f"the request {request.header} was already answered")
         if response is not None:
             api, version = request.header.api, request.header.api_version
             version = version if api.has(version) else 0
@@ -163,12 +177,12 @@ class Session:
         self._queue_answered()
 
     def next_buffers(self, count: int) -> list[memoryview]:
-        """The first buffers that are to be sent, ``count`` at most."""
+        """Return the first buffers to send, at most ``count``."""
         unsent = self._unsent
         return list(unsent) if len(unsent) <= count else [unsent[i] for i in range(count)]
 
     def sent(self, count: int) -> None:
-        """``count`` bytes of what ``next_buffers`` said were sent."""
+        """Remove ``count`` sent bytes from the buffers."""
         self.unsent_bytes -= count
         self._all_unsent.bytes -= count
         unsent = self._unsent
@@ -181,7 +195,7 @@ class Session:
             unsent.popleft()
 
     def close(self) -> None:
-        """The connection ended."""
+        """Release everything, after the end of the connection."""
         self._received.close()
         self._unanswered.clear()
         self._unsent.clear()
@@ -192,16 +206,16 @@ class Session:
         header, position = read_request_header(frame.view)
         api, version = header.api, header.api_version
         if api.key not in self._served:
-            raise InvalidRequestError(f"the API {api.name} (key {api.key}) is not served")
+            raise InvalidRequestError(f"the API {api.name} (key {api.key}) is not supported")
         is_accepted = api.has(version) and (api.unstable is None or version < api.unstable)
         if not is_accepted:
             if api.key != API_VERSIONS:
-                raise InvalidRequestError("the version is not served", message=api.name, version=version)
+                raise InvalidRequestError("the version is not supported", message=api.name, version=version)
             return Request(header, api.request(), frame)
         return Request(header, read_request(header, frame.view, position), frame)
 
     def _queue_answered(self) -> None:
-        """Let the answers go out that wait for none before them."""
+        """Queue the responses that have no unanswered request before them."""
         waiting = self._unanswered
         while waiting and waiting[0].frame is None and not waiting[0].is_last:
             self._unsent.extend(waiting.popleft().response)

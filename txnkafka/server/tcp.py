@@ -1,4 +1,4 @@
-"""The server: its listener, its connections, signals, and the event loop that a broker runs in."""
+"""The TCP server: listeners, connections, signals, and the event loop that runs a broker."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ __all__ = ["Connection", "Server", "serve"]
 
 LOG = logging.getLogger("txnkafka.server")
 LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of them can be refused
-MAX_UNSENT_BYTES: Final = 256 << 20  # of answers to all clients; then those to Fetch are small
-STOP_SECONDS: Final = 5.0  # how long a stop waits for clients to take their answers
+MAX_UNSENT_BYTES: Final = 256 << 20  # of responses to all clients; above it, responses to Fetch are small
+STOP_SECONDS: Final = 5.0  # time for clients to take their responses during a stop
 
 Address = tuple[str, int]
 """Host and port."""
@@ -45,11 +45,13 @@ def serve(
     on_start: Callable[[Server], None] | None = None,
     on_end: Callable[[], None],
 ) -> None:
-    """Serve the broker on its listeners until SIGTERM, SIGINT or SIGHUP. ``on_start`` is called with the
-    server before, ``on_listening`` with the addresses of each listener when clients can connect, ``on_end``
-    when the broker is idle, to close it: further signals do not end the process meanwhile. Raises OSError
-    when an address cannot be listened on, and what the broker raises, which is not to be used any more
-    then."""
+    """Serve the broker on its listeners until SIGTERM, SIGINT or SIGHUP.
+
+    ``on_start`` is called with the server before it listens, ``on_listening`` with the addresses of each
+    listener once clients can connect, ``on_end`` once the broker is idle, to close it; further signals do not
+    end the process during ``on_end``. Raises OSError when the server cannot listen at an address, and the
+    exception of a failed broker, which must not be used after that.
+    """
     loop = _new_event_loop()
     try:
         server = Server(broker, clock, loop)
@@ -58,7 +60,7 @@ def serve(
         loop.run_until_complete(server.run(listeners, on_listening))
         on_end()
     finally:
-        loop.close()  # a signal that it heeded ends the process from here on
+        loop.close()  # from here on a signal ends the process
 
 
 def _new_event_loop() -> asyncio.AbstractEventLoop:
@@ -70,8 +72,10 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
 
 
 def _bound(listeners: Sequence[Listener]) -> list[list[socket.socket]]:
-    """Return the sockets of each listener, all bound. Given a name, asyncio would want all its addresses, in
-    no order, and take another port 0 for each. Raises OSError."""
+    """Return the bound sockets of each listener. Raises OSError.
+
+    For a host name asyncio would bind all its addresses, in no order, and take another port 0 for each.
+    """
     bound: list[list[socket.socket]] = []
     try:
         for each in listeners:
@@ -89,8 +93,9 @@ def _addresses(sockets: list[socket.socket]) -> list[Address]:
 
 
 class Server:
-    """A broker with its listeners and connections; for one loop. ``endpoints`` are the addresses that clients
-    get, one for each listener."""
+    """A broker with its listeners and connections, for one loop. ``endpoints`` has the advertised address
+    of each listener.
+    """
 
     def __init__(self, broker: Broker, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self.broker = broker
@@ -107,7 +112,7 @@ class Server:
         self.soon: Callable[[Callable[[], None]], object] = loop.call_soon
         self._loop = loop
         self._answered: dict[Connection, None] = {}
-        self._is_shared = False  # the last answers that waited for a flush were those of several connections
+        self._is_shared = False  # the last responses that waited for a flush belonged to several connections
         self._stopped: asyncio.Future[None] = loop.create_future()
         self._drained: asyncio.Future[None] = loop.create_future()
         self.host = BrokerHost(broker, loop, clock, on_turn=self._on_turn, on_failure=self._on_failure)
@@ -152,7 +157,7 @@ class Server:
         ]
 
     def stop(self) -> None:
-        """Accept and read nothing more; end when what was acknowledged is sent."""
+        """Stop accepting and reading; end once all acknowledged requests have their responses."""
         if not self._stopped.done():
             self.is_stopping = True
             self._stopped_at = self.time()
@@ -165,7 +170,7 @@ class Server:
         return self.time() - self._stopped_at
 
     def accepts(self, connection: Connection) -> bool:
-        """Whether there is room for one more connection, and for one more of its address."""
+        """Return whether one more connection is allowed, in total and from its address."""
         config, address = self.broker.config, connection.address
         if len(self.connections) >= min(config.max_connections, self._most_connections):
             return False
@@ -174,11 +179,11 @@ class Server:
         return sum(each.address == address for each in self.connections) < config.max_connections_per_ip
 
     def room(self) -> int:
-        """How many bytes of records the next answer may have."""
+        """Return how many bytes of records the next response may have."""
         return max(1, MAX_UNSENT_BYTES - self.unsent.bytes)
 
     def _close_idle(self) -> None:
-        """Close the connections on which nothing has happened for ``connections.max.idle.ms``."""
+        """Close connections that were idle for ``connections.max.idle.ms``."""
         idle = self.broker.config.connections_max_idle_ms / 1000
         if idle < 0 or self.is_stopping:
             return
@@ -188,7 +193,7 @@ class Server:
         self._loop.call_later(min(max(idle / 10, 0.01), 10), self._close_idle)
 
     async def _drain(self) -> None:
-        """Wait for the broker, without a limit, and for the clients, for some seconds."""
+        """Wait for the broker without a limit, and for the clients ``STOP_SECONDS``."""
         for connection in self.connections:
             connection.stop_reading()
         timer = self._loop.call_later(STOP_SECONDS, self._give_up_clients)
@@ -202,13 +207,16 @@ class Server:
         self.host.wake()
 
     def answered(self, connection: Connection) -> None:
-        """A connection has something to send, or can go on reading."""
+        """Serve this connection in the next turn: it has something to send, or can read again."""
         self._answered[connection] = None
         self.host.wake()
 
     def served(self) -> None:
-        """Requests came and were served. A turn follows if it has anything to do: soon, so that those of
-        other connections that are ready share its flush, or at once while others are not as busy."""
+        """Take a turn after served requests, if the broker has anything to do.
+
+        The turn comes soon while several connections are busy, so that their requests share a flush;
+        otherwise at once.
+        """
         if self.is_stopping or not self.host.is_quiet():
             take_turn = self.host.wake if self._is_shared else self.host.turn
             take_turn()
@@ -217,10 +225,10 @@ class Server:
         while self._answered:
             answered, self._answered = self._answered, {}
             self._is_shared = len(answered) > 1
-            for connection in answered:  # in the order of their answers
+            for connection in answered:  # in the order of their responses
                 connection.serve()
         if self.is_stopping and not self._drained.done() and self._is_drained():
-            self.host.stop()  # the close does a flush that no client waits for
+            self.host.stop()  # closing the broker does a flush that no client waits for
             self._drained.set_result(None)
 
     def _is_drained(self) -> bool:

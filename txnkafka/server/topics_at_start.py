@@ -1,4 +1,4 @@
-"""Topics that the operator wants to be there before the first client comes."""
+"""Topics that the operator wants before the first client connects."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ LOG = logging.getLogger("txnkafka.server")
 
 
 def check_topics(topics: Mapping[str, int]) -> None:
-    """Raise KafkaError for topics that no broker can create, whatever is in its directory: before there is
-    one."""
+    """Raise KafkaError for topics that no broker can create, before a broker is opened."""
     names_of_metrics: dict[str, str] = {}
     for name in topics:
         try:
@@ -35,7 +34,7 @@ def check_topics(topics: Mapping[str, int]) -> None:
             raise _refusal(name, str(error)) from None
         other = names_of_metrics.setdefault(name.replace(".", "_"), name)
         if other != name:
-            raise _refusal(name, f"its metrics would have the names of those of {other}")
+            raise _refusal(name, f"{other} has the same names of metrics; rename one topic")
     if sum(topics.values()) > MOST_PARTITIONS:
         raise KafkaError(f"at most {MOST_PARTITIONS:,} partitions can be created at once")
 
@@ -45,8 +44,9 @@ def _refusal(name: str, reason: str) -> KafkaError:
 
 
 def create_topics(broker: Broker, topics: Mapping[str, int], clock: Clock) -> None:
-    """Create topics with so many partitions each, here and now; those that exist stay as they are. Raises
-    KafkaError when one cannot be created."""
+    """Create topics with these numbers of partitions, now; existing topics are not changed. Raises
+    KafkaError when one cannot be created.
+    """
     results: list[TopicResult] = []
     wanted = [NewTopic(name, count) for name, count in topics.items()]
     host = CallerHost(broker, clock.now_ms)
@@ -56,6 +56,6 @@ def create_topics(broker: Broker, topics: Mapping[str, int], clock: Clock) -> No
         if result.error == ErrorCode.TOPIC_ALREADY_EXISTS:
             count = len(broker.image.topics[result.name].partitions)
             if count != topics[result.name]:
-                LOG.warning("topic %s has %d partitions and keeps them", result.name, count)
+                LOG.warning("topic %s exists with %d partitions, which stay", result.name, count)
         elif result.error != ErrorCode.NONE:
             raise _refusal(result.name, result.message or result.error.name)

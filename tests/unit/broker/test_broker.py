@@ -114,7 +114,7 @@ def test_a_partition_of_another_topic_is_not_served_as_this_one() -> None:
     file = node.files.create(path)
     file.write(0, [format_partition_metadata(random_uuid())])
     file.close()
-    with pytest.raises(KafkaError, match=r"t-0 has the topic id .*, the metadata log has"):
+    with pytest.raises(KafkaError, match=r"t-0 has the topic id .*, but the metadata log has"):
         Node(node.files)
 
 

@@ -248,7 +248,7 @@ def test_the_last_epoch_is_not_followed_by_another() -> None:
     leader_epochs.begin_epochs(node.broker, NOW)
     assert node.broker.leader_epoch(T0) == LARGEST
     node.close()
-    with pytest.raises(LogDirError, match="t-0 has had the last leader epoch, 2147483647"):
+    with pytest.raises(LogDirError, match="t-0 has used the largest leader epoch, 2147483647"):
         Node(node.files)
 
 

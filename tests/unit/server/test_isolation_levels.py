@@ -18,7 +18,7 @@ def test_fetch(level: int, version: int, caplog: pytest.LogCaptureFixture) -> No
     answer = of.ask("Fetch", version, topics=topics, isolation_level=level)
     ((partition,),) = (found.partitions for found in answer.responses)
     assert partition.error_code == ErrorCode.UNKNOWN_SERVER_ERROR
-    assert _warning(caplog).endswith(f"Fetch is refused: there is no isolation level {level}")
+    assert f"Fetch is refused: unknown isolation level {level}" in _warning(caplog)
 
 
 @pytest.mark.parametrize("level", [-1, 2])
@@ -29,7 +29,7 @@ def test_list_offsets(level: int, version: int, caplog: pytest.LogCaptureFixture
     answer = node().ask("ListOffsets", version, topics=topics, isolation_level=level)
     ((found,),) = (topic.partitions for topic in answer.topics)
     assert (found.error_code, found.offset) == (ErrorCode.UNKNOWN_SERVER_ERROR, -1)
-    assert _warning(caplog).endswith(f"ListOffsets is refused: there is no isolation level {level}")
+    assert f"ListOffsets is refused: unknown isolation level {level}" in _warning(caplog)
 
 
 def _warning(caplog: pytest.LogCaptureFixture) -> str:

@@ -75,11 +75,11 @@ def test_addresses_of_the_command_line_replace_listeners() -> None:
         ),
         (
             {"listeners": "C://:9093", "controller.listener.names": "c"},
-            "listeners has none for clients: all of them are controller.listener.names",
+            "listeners has no listener for clients: all of them are in controller.listener.names",
         ),
         (
             {"advertised.listeners": "OTHER://h:1,PLAINTEXT://h:2"},
-            "advertised.listeners has OTHER://h:1, but there is no such listener: PLAINTEXT",
+            "advertised.listeners has OTHER://h:1, but the listeners are PLAINTEXT",
         ),
         (
             {

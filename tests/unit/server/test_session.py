@@ -124,7 +124,7 @@ def test_a_request_is_answered_once() -> None:
     assert not one.is_answered
     peer.session.respond(one, EndTxnResponse())
     assert one.is_answered
-    with pytest.raises(ValueError, match="answered before"):
+    with pytest.raises(ValueError, match="already answered"):
         peer.session.respond(one, EndTxnResponse())
     assert correlation_ids(peer.sent()) == [1]
 
@@ -186,7 +186,7 @@ def header(key: int, version: int, rest: bytes = b"\xff\xff") -> bytes:
     ("frame", "reason"),
     [
         (header(999, 0), "no API with key 999"),
-        (header(17, 1), "SaslHandshake .* is not served"),
+        (header(17, 1), "SaslHandshake .* is not supported"),
         (header(3, 99, b"\xff\xff\0"), "Metadata version 99"),
         (header(0, 2), "Produce version 2"),
         (header(22, 6, b"\xff\xff\0"), "InitProducerId version 6"),

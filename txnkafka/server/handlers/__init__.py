@@ -1,8 +1,8 @@
-"""The handlers of the broker's APIs: one module for each API, and a table of fixed answers.
+"""Handlers of the broker's APIs: one module for each API, and a table of fixed answers.
 
-A handler translates between the messages of one API and the broker, and decides what depends on the version:
-``handle(broker, request, version, peer, reply)``. ``@serves`` registers it. The module of an API has the name
-of the API's messages, and is imported with the first request.
+A handler translates between the messages of one API and the broker, and decides all that depends on the
+version: ``handle(broker, request, version, peer, reply)``. ``@serves`` registers it. The module of an API has
+the name of the API's messages, and is imported with the first request.
 """
 
 from __future__ import annotations
@@ -37,8 +37,11 @@ _HANDLERS: Final[dict[int, Handler]] = {}
 
 
 def serves(name: str, *, has_isolation_level: bool = False) -> Callable[[Handler], Handler]:
-    """Register a function as the handler of an API. With ``has_isolation_level``, an unknown isolation level
-    is an error of the request and not of the connection, as in Kafka."""
+    """Register a function as the handler of an API.
+
+    With ``has_isolation_level``, an unknown isolation level fails the request instead of the connection, as
+    in ``IsolationLevel.forId``.
+    """
     (api,) = (each for each in APIS.values() if each.name == name)
 
     def register(handler: Handler) -> Handler:

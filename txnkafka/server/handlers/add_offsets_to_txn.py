@@ -1,7 +1,7 @@
-"""AddOffsetsToTxn: a group whose offsets a transaction commits: its partition of ``__consumer_offsets``.
+"""AddOffsetsToTxn: adds a group's partition of ``__consumer_offsets`` to a transaction.
 
-Versions 0 to 4. PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 2. Clients of ``transaction.version`` 2 do
-not send it: TxnOffsetCommit adds the group (KIP-890).
+Versions 0 to 4. Before 2, PRODUCER_FENCED is INVALID_PRODUCER_EPOCH. Clients with ``transaction.version`` 2
+do not send it, because TxnOffsetCommit adds the group (KIP-890).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @serves("AddOffsetsToTxn")
 def handle(broker: Broker, request: AddOffsetsToTxnRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when the partition's part in the transaction is durable."""
+    """Answer when the coordinator's record with the partition is durable."""
     broker.transactions.add_offsets(
         request.transactional_id,
         request.producer_id,

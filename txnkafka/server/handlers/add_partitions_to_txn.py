@@ -1,9 +1,9 @@
-"""AddPartitionsToTxn: partitions that a transaction writes to.
+"""AddPartitionsToTxn: adds partitions to a transaction.
 
-Versions 0 to 5. 0 to 3 are sent by producers, for one transaction; internal topics are
-TOPIC_AUTHORIZATION_FAILED there. 4 and 5 are sent by brokers, for several transactions, to add or only to
-verify (KIP-890). PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 2. Clients of ``transaction.version`` 2 do
-not send it: Produce adds the partitions.
+Versions 0 to 5. Producers send 0 to 3, for one transaction; internal topics get TOPIC_AUTHORIZATION_FAILED.
+Brokers send 4 and 5, for several transactions, to add partitions or only to verify them (KIP-890). Before 2,
+PRODUCER_FENCED is INVALID_PRODUCER_EPOCH. Clients with ``transaction.version`` 2 do not send it, because
+Produce adds the partitions.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FROM_BROKERS = 4
 def handle(
     broker: Broker, request: AddPartitionsToTxnRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
-    """Answer when the partitions of all transactions are durably in them."""
+    """Answer when the partitions of all transactions are durable."""
     if version < _FROM_BROKERS:
         broker.transactions.add_partitions(
             request.v3_and_below_transactional_id,

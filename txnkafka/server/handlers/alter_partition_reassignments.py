@@ -1,7 +1,6 @@
 """AlterPartitionReassignments: moves replicas between brokers (KIP-455).
 
-Versions 0 to 1. This node has all replicas, and keeps them: what asks for that is done, anything else is
-refused.
+Versions 0 to 1. This node keeps all replicas: a request for exactly this succeeds, all others are refused.
 """
 
 from __future__ import annotations
@@ -48,11 +47,14 @@ def _response(broker: Broker, topic: str, wanted: ReassignablePartition) -> Reas
     partition = TopicPartition(topic, wanted.partition_index)
     error, message = ErrorCode.NONE, None
     if not broker.serves(partition):
-        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {partition}"
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {partition} does not exist"
     elif wanted.replicas is None:
-        error, message = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no replica moves"
+        error, message = ErrorCode.NO_REASSIGNMENT_IN_PROGRESS, "no replica is being moved"
     elif list(wanted.replicas) != [broker.node_id]:
-        error, message = ErrorCode.INVALID_REPLICA_ASSIGNMENT, "there is one node, and it has all replicas"
+        error, message = (
+            ErrorCode.INVALID_REPLICA_ASSIGNMENT,
+            f"the only node, {broker.node_id}, has all replicas",
+        )
     return ReassignablePartitionResponse(
         partition_index=wanted.partition_index, error_code=error, error_message=message
     )

@@ -1,6 +1,6 @@
-"""AlterReplicaLogDirs: moves replicas between log directories (KIP-113); here there is one.
+"""AlterReplicaLogDirs: moves replicas between log directories (KIP-113).
 
-Versions 1 to 2. A partition may be moved to where it is.
+Versions 1 to 2. This broker has one directory, so the only valid target is the current one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: AlterReplicaLogDirsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
-    """Answer when it is known where the directory is."""
+    """Answer when the path of the directory is known."""
     wanted = {
         TopicPartition(topic.name, number): each.path
         for each in request.dirs

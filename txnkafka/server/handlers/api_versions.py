@@ -1,13 +1,12 @@
-"""ApiVersions: which APIs are served in which versions, and the features.
+"""ApiVersions: the served APIs with their versions, and the features.
 
-Versions 0 to 5. Version 3 has features; it leaves out supported features whose lowest level is 0, which its
-clients refuse (KAFKA-17011), 4 has all. In version 5 the client may name the cluster and the node
-that it means to reach; another node answers REBOOTSTRAP_REQUIRED (KIP-1242). Any later version is answered in
-version 0 with UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again
-(KIP-511).
+Versions 0 to 5. From 3 on the response has features; 3 leaves out supported features whose lowest level is 0,
+which its clients reject (KAFKA-17011). In 5 the client may name the cluster and node that it expects; another
+node answers REBOOTSTRAP_REQUIRED (KIP-1242). A later version is answered in version 0 with
+UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again (KIP-511).
 
-Clients decide here how they write transactions: the finalized level 2 of ``transaction.version`` lets them
-use the versions that add partitions with the data (KIP-890).
+Clients choose their transaction protocol from this response: the finalized level 2 of ``transaction.version``
+allows the versions that add partitions with the data (KIP-890).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """ConsumerGroupDescribe: state and members of groups of the consumer protocol (KIP-848).
 
-Versions 0 and 1. From 1 on members have a type: 0 for those of the classic protocol (KIP-1099).
+Versions 0 and 1. From 1 on members have a type: 0 for members of the classic protocol (KIP-1099).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _NOT_ASKED: Final = -(1 << 31)
 def handle(
     broker: Broker, request: ConsumerGroupDescribeRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
-    """Answer when what is shown is durable; a group that is named twice is described once."""
+    """Answer when the described state is durable. A group that is named twice is described once."""
     group_ids = list(dict.fromkeys(request.group_ids))
     operations = ALL_OF_GROUP if request.include_authorized_operations else _NOT_ASKED
 

@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat: a member of a group of the consumer protocol joins, is alive, or leaves (KIP-848).
+"""ConsumerGroupHeartbeat: a member joins, keeps or leaves a group of the consumer protocol (KIP-848).
 
 Versions 0 and 1. From 1 on the client makes the member id, and may subscribe with a pattern.
 """
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: ConsumerGroupHeartbeatRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
-    """Answer when what the member is told is durable."""
+    """Answer when the state in the response is durable."""
     if not broker.groups.has_consumer_protocol:
         reply(ConsumerGroupHeartbeatResponse(error_code=ErrorCode.UNSUPPORTED_VERSION))
         return

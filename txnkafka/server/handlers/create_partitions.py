@@ -1,7 +1,7 @@
-"""CreatePartitions: more partitions for topics (KIP-195).
+"""CreatePartitions: adds partitions to topics (KIP-195).
 
-Versions 0 to 3. Each topic succeeds or fails for itself; one that is named twice fails, and is answered once.
-With ``validate_only`` nothing is created.
+Versions 0 to 3. Each topic succeeds or fails by itself; a topic that is named twice fails, and is answered
+once. With ``validate_only`` nothing is created.
 """
 
 from __future__ import annotations

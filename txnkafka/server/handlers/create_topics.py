@@ -1,8 +1,8 @@
-"""CreateTopics: topics by their number of partitions, or by their assignment.
+"""CreateTopics: creates topics by number of partitions or by assignment.
 
-Versions 2 to 7. -1 partitions or replicas, which clients send from 4 on, are the defaults of the broker
-(KIP-464). From 5 on the answer has what was created, with its configs (KIP-525), from 7 on the topic id. Each
-topic succeeds or fails for itself. With ``validate_only`` nothing is created.
+Versions 2 to 7. From 4 on clients may send -1 partitions or replicas for the defaults of the broker
+(KIP-464). The response has the created partitions and configs from 5 on (KIP-525), the topic id from 7 on.
+Each topic succeeds or fails by itself. With ``validate_only`` nothing is created.
 """
 
 from __future__ import annotations
@@ -69,14 +69,14 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
 
 
 class _Rows:
-    """The settings of the topics of one request: made once for all that have set the same."""
+    """Configs of the topics in one response, built once for all topics with equal configs."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
         self._made: dict[tuple[tuple[str, str], ...], tuple[CreatableTopicConfigs, ...]] = {}
 
     def of(self, own: Mapping[str, str]) -> tuple[CreatableTopicConfigs, ...]:
-        """The settings of a topic that has set ``own``."""
+        """Return the configs of a topic that has set ``own``."""
         key = tuple(own.items())
         if key not in self._made:
             self._made[key] = tuple(

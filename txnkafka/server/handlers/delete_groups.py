@@ -1,4 +1,4 @@
-"""DeleteGroups: groups without members, with their offsets (KIP-229). Versions 0 to 3."""
+"""DeleteGroups: deletes groups without members, with their offsets (KIP-229). Versions 0 to 3."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @serves("DeleteGroups")
 def handle(broker: Broker, request: DeleteGroupsRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when all that could be deleted is, durably."""
+    """Answer when all possible deletions are durable."""
     names = list(dict.fromkeys(request.groups_names))
     errors: dict[str, ErrorCode] = {}
 

@@ -1,4 +1,4 @@
-"""DeleteRecords: move the start of logs (KIP-107). Versions 0 to 2."""
+"""DeleteRecords: moves the start of logs (KIP-107). Versions 0 to 2."""
 
 from __future__ import annotations
 

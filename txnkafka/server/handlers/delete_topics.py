@@ -1,7 +1,8 @@
-"""DeleteTopics: topics and all their records.
+"""DeleteTopics: deletes topics with all their records.
 
-Versions 1 to 6. Up to 5 by name; 6 by name or by id, not both. Error messages from 5 on. Where topics must
-not be deleted (``delete.topic.enable``) versions before 3 get INVALID_REQUEST for TOPIC_DELETION_DISABLED.
+Versions 1 to 6. 1 to 5 name topics; 6 gives each topic by name or by id, not both. The response has error
+messages from 5 on. While ``delete.topic.enable`` is false, versions before 3 get INVALID_REQUEST instead of
+TOPIC_DELETION_DISABLED.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 @serves("DeleteTopics")
 def handle(broker: Broker, request: DeleteTopicsRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when the topics are durably gone."""
+    """Answer when the deletion is durable."""
     asked = (
         request.topics if version >= 6 else tuple(DeleteTopicState(name=name) for name in request.topic_names)
     )
@@ -52,7 +53,9 @@ def handle(broker: Broker, request: DeleteTopicsRequest, version: int, peer: Pee
 def _named_by_both(
     broker: Broker, asked: Iterable[DeleteTopicState]
 ) -> dict[DeleteTopicState, DeletableTopicResult]:
-    """Why topics are refused that are given by name and by id: for both, answered once, with the name."""
+    """Return refusals for topics that are given both by name and by id: one answer for both, with the
+    name.
+    """
     by_id = {each.topic_id: each for each in asked if each.name is None}
     found = {}
     for each in asked:
@@ -69,7 +72,7 @@ def _named_by_both(
 
 
 def _refused(asked: DeleteTopicState, count: int) -> DeletableTopicResult | None:
-    """Why a topic is not even looked for; None when it is."""
+    """Return the refusal of a topic that needs no lookup, or None."""
     if asked.name is not None and asked.topic_id != ZERO_UUID:
         message = "You may not specify both topic name and topic id."
     elif asked.name is None and asked.topic_id == ZERO_UUID:

@@ -1,7 +1,7 @@
 """DescribeClientQuotas: quotas of users, clients and addresses (KIP-546).
 
-Versions 0 to 1. Quotas are not enforced here; those that another broker has left in the metadata log are
-there, and described.
+Versions 0 to 1. This broker does not enforce quotas; it describes quotas that another broker has left in the
+metadata log.
 """
 
 from __future__ import annotations
@@ -57,13 +57,16 @@ def _refusal(request: DescribeClientQuotasRequest) -> tuple[ErrorCode, str] | No
     for component in request.components:
         kind, match_type = component.entity_type, component.match_type
         if not kind or kinds.count(kind) > 1:
-            return ErrorCode.INVALID_REQUEST, f"the entity type {kind} is empty or named twice"
+            return ErrorCode.INVALID_REQUEST, f"the entity type {kind!r} is empty or named twice"
         if kind not in (USER, CLIENT_ID, ADDRESS):
             return ErrorCode.UNSUPPORTED_VERSION, f"Unsupported entity type {kind}"
         if match_type not in (EXACT, DEFAULT, ANY) or (component.match is None) == (match_type == EXACT):
-            return ErrorCode.INVALID_REQUEST, f"the match {match_type} of {kind} is not understood"
+            return (
+                ErrorCode.INVALID_REQUEST,
+                f"match type {match_type} of {kind} is unknown, or does not fit its match",
+            )
     if ADDRESS in kinds and len(kinds) > 1:
-        return ErrorCode.INVALID_REQUEST, "a quota of an address has neither user nor client"
+        return ErrorCode.INVALID_REQUEST, "the entity type ip cannot be combined with user or client-id"
     return None
 
 

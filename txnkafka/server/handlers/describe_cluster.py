@@ -1,7 +1,7 @@
-"""DescribeCluster: the brokers of the cluster (KIP-700); here one.
+"""DescribeCluster: the brokers of the cluster, here one (KIP-700).
 
-Versions 0 to 2. 1 can ask for controllers, which a listener of brokers refuses (KIP-919); 2 can ask for
-fenced brokers, of which there are none (KIP-1073).
+Versions 0 to 2. 1 can ask for controllers, which a broker listener refuses (KIP-919); 2 can ask for fenced
+brokers, which do not exist here (KIP-1073).
 """
 
 from __future__ import annotations

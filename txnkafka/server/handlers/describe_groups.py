@@ -1,6 +1,6 @@
 """DescribeGroups: state and members of groups of the classic protocol.
 
-Versions 0 to 6. Before 6 a group that is not there is in the state Dead, without an error.
+Versions 0 to 6. Before 6 a missing group is described as Dead, without an error.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NOT_ASKED: Final = -(1 << 31)
 
 @serves("DescribeGroups")
 def handle(broker: Broker, request: DescribeGroupsRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer at once; a group that is named twice is described once."""
+    """Answer at once. A group that is named twice is described once."""
     operations = ALL_OF_GROUP if request.include_authorized_operations else _NOT_ASKED
     names = dict.fromkeys(request.groups)
     groups = tuple(_described(broker, group_id, version, operations) for group_id in names)

@@ -1,7 +1,7 @@
 """DescribeLogDirs: the data directory and the sizes of its logs (KIP-113).
 
-Versions 1 to 5. From 4 on the answer has the room of the file system (KIP-827). There is one directory, no
-replica is on its way to another one, and this node leads what it has, so that no log lags behind.
+Versions 1 to 5. From 4 on the response has the size and free space of the file system (KIP-827). Every offset
+lag is 0 and no replica is a future one, because this node has one directory and leads all partitions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @serves("DescribeLogDirs")
 def handle(broker: Broker, request: DescribeLogDirsRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when the file system has said how much room there is."""
+    """Answer when the free space of the file system is known."""
     wanted = None
     if request.topics is not None:
         wanted = {TopicPartition(each.topic, number) for each in request.topics for number in each.partitions}

@@ -1,4 +1,4 @@
-"""DescribeProducers: the producers that a partition knows, and their transactions (KIP-664). Version 0."""
+"""DescribeProducers: producers and open transactions of partitions (KIP-664). Version 0."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @serves("DescribeProducers")
 def handle(broker: Broker, request: DescribeProducersRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer at once; a partition that is named twice is described once."""
+    """Answer at once. A partition that is named twice is described once."""
     asked: dict[str, dict[int, None]] = {}
     for topic in request.topics:
         asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))

@@ -1,8 +1,8 @@
-"""DescribeQuorum: the voters of the metadata log, and how far they are (KIP-595); here one.
+"""DescribeQuorum: the voters of the metadata log and their end offsets, here one voter (KIP-595).
 
-Versions 0 to 2. From 1 on with the times of the last fetches, which for the leader are now (KIP-836), from 2
-on with directories and the addresses of controllers, of which there is none: brokers and tools ask this node
-as a broker (KIP-853).
+Versions 0 to 2. From 1 on the response has the times of the last fetches, which are the current time for the
+leader (KIP-836). From 2 on it has directories and controller addresses (KIP-853); this node has no controller
+address, because brokers and tools reach it as a broker.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def handle(broker: Broker, request: DescribeQuorumRequest, version: int, peer: P
         reply(DescribeQuorumResponse(topics=tuple(_refused(topic) for topic in request.topics)))
         return
     metadata = broker.metadata
-    has_directories = metadata.kraft_version > 0  # else voters are in the configuration, without them
+    has_directories = metadata.kraft_version > 0  # else voters are configured, without directories
     directory_id = broker.data.identity.directory_id if has_directories else None
     voter = ReplicaState(
         replica_id=broker.node_id,

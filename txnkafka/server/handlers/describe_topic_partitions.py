@@ -1,7 +1,7 @@
 """DescribeTopicPartitions: topics and their partitions, page by page (KIP-966).
 
-Version 0. Topics come in the order of their names, from the cursor of the request on; without names they are
-all. The cursor of the answer says where the next page begins.
+Version 0. Topics are sorted by name, and start at the cursor of the request; without names all topics are
+described. The cursor of the response is the start of the next page.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def handle(
 
 
 def _topic(broker: Broker, name: str, begin: int, limit: int) -> DescribeTopicPartitionsResponseTopic:
-    """A topic with at most ``limit`` partitions, or why there is none."""
+    """Return a topic with at most ``limit`` partitions, or with its error."""
     topic = broker.image.topics.get(name)
     is_internal = name in INTERNAL_TOPICS
     if topic is None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def handle(
     broker: Broker, request: DescribeTransactionsRequest, version: int, peer: Peer, reply: Reply
 ) -> None:
-    """Answer at once; an id that is named twice is described once."""
+    """Answer at once. An id that is named twice is described once."""
     names = dict.fromkeys(request.transactional_ids)
     states = tuple(_state(broker, transactional_id) for transactional_id in names)
     reply(DescribeTransactionsResponse(transaction_states=states))

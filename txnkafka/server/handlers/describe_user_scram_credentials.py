@@ -1,7 +1,7 @@
-"""DescribeUserScramCredentials: which users have which SCRAM credentials (KIP-554).
+"""DescribeUserScramCredentials: the SCRAM mechanisms and iterations of users (KIP-554).
 
-Version 0. Clients are not authenticated here; credentials that another broker has left in the metadata log
-are there, and described.
+Version 0. This broker does not authenticate clients; it describes credentials that another broker has left in
+the metadata log.
 """
 
 from __future__ import annotations

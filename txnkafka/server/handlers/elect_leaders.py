@@ -1,7 +1,7 @@
-"""ElectLeaders: leaders of partitions (KIP-183, KIP-460); this node leads them all.
+"""ElectLeaders: elects leaders of partitions (KIP-183, KIP-460). This node leads all partitions.
 
-Versions 0 to 2. From 1 on the kind of the election is given, 0 of the preferred leader, 1 of any replica.
-Without partitions, all are meant, and those that need no election are left out of the answer.
+Versions 0 to 2. From 1 on the request has the election type: 0 preferred leader, 1 any replica. A request
+without partitions means all; the response then leaves out partitions that need no election.
 """
 
 from __future__ import annotations
@@ -45,9 +45,12 @@ def handle(broker: Broker, request: ElectLeadersRequest, version: int, peer: Pee
 
 def _result(broker: Broker, topic: str, number: int, *, is_known: bool) -> PartitionResult:
     if not is_known:
-        error, message = ErrorCode.INVALID_REQUEST, "there is no election of this type"
+        error, message = (
+            ErrorCode.INVALID_REQUEST,
+            "unknown election type: 0 is the preferred leader, 1 any replica",
+        )
     elif broker.serves(TopicPartition(topic, number)):
         error, message = ErrorCode.ELECTION_NOT_NEEDED, "Leader election not needed for topic partition."
     else:
-        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no partition {topic}-{number}"
+        error, message = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"partition {topic}-{number} does not exist"
     return PartitionResult(partition_id=number, error_code=error, error_message=message)

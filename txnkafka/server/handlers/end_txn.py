@@ -1,7 +1,7 @@
-"""EndTxn: commit or abort.
+"""EndTxn: commits or aborts a transaction.
 
-Versions 0 to 5. Up to 4 the producer keeps its epoch; 5 raises it, and the answer has the id and epoch that
-the producer goes on with (KIP-890). PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 2.
+Versions 0 to 5. Up to 4 the producer keeps its epoch. 5 raises it, and the response has the id and epoch for
+the producer's next transaction (KIP-890). Before 2, PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations

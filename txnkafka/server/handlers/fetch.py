@@ -1,13 +1,11 @@
-"""Fetch: record batches, as they are in the log.
+"""Fetch: record batches, byte for byte as in the log.
 
-Versions 4 to 18. 5 and below get NOT_LEADER_OR_FOLLOWER for KAFKA_STORAGE_ERROR, which they do not know;
-sessions from 7 on (KIP-227); leader epochs from 9 on (KIP-320); topics that compress with zstd need 10;
-topics have ids instead of names from 13 on.
+Versions 4 to 18. 5 and earlier get NOT_LEADER_OR_FOLLOWER for KAFKA_STORAGE_ERROR, which they do not know.
+Sessions from 7 on (KIP-227), leader epochs from 9 on (KIP-320), zstd topics from 10 on, topic ids instead of
+names from 13 on, leader and epoch with FENCED_LEADER_EPOCH from 16 on (KIP-951).
 
-FENCED_LEADER_EPOCH comes with the leader and its epoch from 16 on (KIP-951).
-
-A read_uncommitted answer has no list of aborted transactions, a read_committed one has a list, maybe empty.
-An error is answered at once; Kafka may wait for records of other partitions first.
+A read_committed response has a list of aborted transactions, maybe empty; a read_uncommitted response has
+none. An error is answered at once; Kafka may wait for records of other partitions first.
 """
 
 from __future__ import annotations
@@ -50,7 +48,7 @@ LOG = logging.getLogger("txnkafka.server")
 
 @serves("Fetch", has_isolation_level=True)
 def handle(broker: Broker, request: FetchRequest, version: int, peer: Peer, reply: Reply) -> Cancel | None:
-    """Answer at once, or when there is enough. Returns how to withdraw the request."""
+    """Answer at once, or when ``min_bytes`` are available. Returns a function that withdraws the request."""
     wanted = peer.node.fetch_sessions.begin(request, version, broker.now_ms)
     if isinstance(wanted, ErrorCode):
         reply(FetchResponse(error_code=wanted))
@@ -68,7 +66,7 @@ def handle(broker: Broker, request: FetchRequest, version: int, peer: Peer, repl
 
 
 class _Answer:
-    """One request by partitions: what the broker is asked, and the partitions that are refused here."""
+    """One request: the partitions to read from the broker, and the partitions refused by the handler."""
 
     __slots__ = ("_broker", "_keys", "_node", "_reply", "_version", "_wanted", "partitions", "refused")
 
@@ -98,7 +96,7 @@ class _Answer:
                 )  # fmt: skip
 
     def give(self, found: Sequence[tuple[TopicPartition, FetchedPartition]]) -> None:
-        """Read the records, and answer."""
+        """Read the records, and send the response."""
         version, data = self._version, []
         endpoints: tuple[NodeEndpoint, ...] = ()
         for key, (partition, fetched) in zip(self._keys, found, strict=True):
@@ -133,7 +131,7 @@ def _topic(topic: str, partitions: list[PartitionData], version: int) -> Fetchab
 
 
 def _error(broker: Broker, topic: str, version: int) -> ErrorCode:
-    """Why no partition of a topic is fetched in this version."""
+    """Return the error of a topic that this version cannot fetch, or NONE."""
     if version < 10 and broker.image.topic_configs(topic).get("compression.type") == "zstd":
         return ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
     return ErrorCode.NONE
@@ -146,7 +144,7 @@ def _data(index: int, fetched: FetchedPartition, version: int) -> PartitionData:
             try:
                 records = fetched.records.read()
             except OSError as failed:
-                LOG.error("partition %d of a fetch cannot be read: %s", index, failed)
+                LOG.error("partition %d of a Fetch response cannot be read: %s", index, failed)
                 fetched = FetchedPartition(ErrorCode.KAFKA_STORAGE_ERROR)
     error = fetched.error
     if error == ErrorCode.KAFKA_STORAGE_ERROR and version <= 5:

@@ -1,10 +1,9 @@
-"""FindCoordinator: the broker that coordinates groups and transactional ids; with one broker, this one.
+"""FindCoordinator: the coordinator of groups and transactional ids, which is this broker.
 
-Versions 0 to 6. Version 0 asks for groups only, 1 adds kind 1, transactions; from 4 on there are several keys
-(KIP-699); 6 has kind 2, share groups, which this broker does not serve: INVALID_REQUEST. The first
-transactional id that is asked for creates ``__transaction_state``, the first group ``__consumer_offsets``,
-and is answered when that is there; Kafka answers COORDINATOR_NOT_AVAILABLE at once, and clients sleep before
-they ask again.
+Versions 0 to 6. 0 asks for groups only; 1 adds key type 1, transactions; from 4 on a request has several keys
+(KIP-699); 6 has key type 2, share groups, which are unsupported: INVALID_REQUEST. The first transactional id
+creates ``__transaction_state``, the first group ``__consumer_offsets``; the request is answered after the
+creation. Kafka answers COORDINATOR_NOT_AVAILABLE at once instead, and clients sleep before they retry.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _TOPICS: Final = {_GROUP: "__consumer_offsets", _TRANSACTION: "__transaction_sta
 
 @serves("FindCoordinator")
 def handle(broker: Broker, request: FindCoordinatorRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer at once, but for a coordinator whose topic is being created."""
+    """Answer at once, or after the creation of the coordinator's topic."""
     keys = request.coordinator_keys if version >= 4 else (request.key,)
 
     def answer(_: object = None) -> None:

@@ -1,8 +1,8 @@
-"""APIs whose answer does not depend on the state of the broker, one row each.
+"""APIs whose response does not depend on the state of the broker, one row each.
 
 The broker has no authorizer, does not authenticate connections, does not enforce quotas, and has all
-replicas; so these APIs answer as Apache Kafka 4.4 does in that configuration. A row takes the module of the
-API's messages, which is imported with the first request, the request, and its version.
+replicas. These APIs answer as Apache Kafka 4.4 does in that configuration. A row takes the module of the
+API's messages (imported with the first request), the request, and its version.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def _created_token(messages: Any, request: Any, version: int) -> Any:
 def _unaltered_quotas(messages: Any, request: Any, version: int) -> Any:
     refused = {
         "error_code": ErrorCode.INVALID_REQUEST,
-        "error_message": "quotas are not enforced here, and cannot be changed",
+        "error_message": "quotas are not enforced by this broker, and cannot be changed",
     }
     entries = (messages.EntryResult(entity=entry.entity, **refused) for entry in request.entries)
     return messages.AlterClientQuotasResponse(entries=tuple(entries))

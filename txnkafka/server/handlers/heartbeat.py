@@ -1,4 +1,4 @@
-"""Heartbeat: a member of a group of the classic protocol is alive. Versions 0 to 4; 3 has static members."""
+"""Heartbeat: keeps a member of a classic group alive. Versions 0 to 4; 3 has static members."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""InitProducerId: an id and an epoch, for an idempotent producer or for a transactional id.
+"""InitProducerId: assigns a producer id and epoch to an idempotent producer or a transactional id.
 
-Versions 0 to 5; 6 is unstable in Kafka and refused. A producer gives its own id and epoch from 3 on, to go on
-after an error (KIP-360). PRODUCER_FENCED is INVALID_PRODUCER_EPOCH before 4.
+Versions 0 to 5; 6 is unstable in Kafka and refused. From 3 on a producer sends its own id and epoch to
+continue after an error (KIP-360). Before 4, PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""JoinGroup: a member joins a group of the classic protocol.
+"""JoinGroup: joins a group of the classic protocol.
 
-Versions 0 to 9. Before 1 the rebalance timeout is that of the session. From 4 on a dynamic member gets its id
-first, and joins with it (KIP-394); 5 has static members (KIP-345); 9 lets the leader skip the assignment
-(KIP-814).
+Versions 0 to 9. Before 1 the session timeout is also the rebalance timeout. From 4 on a dynamic member first
+gets its id, and joins with it (KIP-394). 5 has static members (KIP-345). 9 lets the leader skip the
+assignment (KIP-814).
 """
 
 from __future__ import annotations

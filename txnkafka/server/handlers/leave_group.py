@@ -1,6 +1,6 @@
 """LeaveGroup: members leave a group of the classic protocol.
 
-Versions 0 to 5. Before 3 it is one member, whose error is that of the answer.
+Versions 0 to 5. Before 3 the request has one member, whose error is the error of the response.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @serves("LeaveGroup")
 def handle(broker: Broker, request: LeaveGroupRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when it is durable that members of a group of the consumer protocol have left, else at once."""
+    """Answer at once; for members of a consumer group, when their leaving is durable."""
     if version < 3:
         leaving = [Identity(request.group_id, -1, request.member_id)]
     else:

@@ -1,7 +1,7 @@
-"""ListConfigResources: what has configs (KIP-1142).
+"""ListConfigResources: the resources that have configs (KIP-1142).
 
-Versions 0 to 1. 0 is about subscriptions to metrics of clients alone (KIP-714); 1 about all kinds, or those
-that are given. There are no loggers whose levels can be changed.
+Versions 0 to 1. 0 lists client metrics subscriptions only (KIP-714); 1 lists all types, or the types in the
+request. Broker loggers do not exist here.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ListGroups: all groups of this broker. Versions 0 to 5; 4 filters by states, 5 by types."""
+"""ListGroups: the groups of this broker. Versions 0 to 5; 4 filters by state, 5 by type."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""ListOffsets: the offset of a time, or where a log begins and ends.
+"""ListOffsets: the offset for a timestamp, or the start or end of a log.
 
-Versions 1 to 11. Isolation level from 2 on: "latest" is the last stable offset to read_committed, the high
-watermark to others. Leader epochs from 4 on (KIP-320). Special timestamps: -1 latest and -2 earliest always,
--3 largest timestamp from 7 on, -4 earliest local from 8 on, -5 latest tiered from 9 on, -6 earliest pending
-upload from 11 on; in an earlier version each is UNSUPPORTED_VERSION.
+Versions 1 to 11. From 2 on the request has an isolation level: "latest" is the last stable offset for
+read_committed, else the high watermark. Leader epochs from 4 on (KIP-320). Special timestamps: -1 latest and
+-2 earliest always, -3 largest timestamp from 7 on, -4 earliest local from 8 on, -5 latest tiered from 9 on,
+-6 earliest pending upload from 11 on; in an earlier version each is UNSUPPORTED_VERSION.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def handle(broker: Broker, request: ListOffsetsRequest, version: int, peer: Peer
         for each in topic.partitions
         if _is_known(each, version)
     ]
-    asked: dict[str, dict[int, ListOffsetsPartition]] = {}  # what is asked for twice is answered once
+    asked: dict[str, dict[int, ListOffsetsPartition]] = {}  # a partition named twice is answered once
     for topic in request.topics:
         asked.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
     answers = broker.list_offsets(queries, isolation_level(request.isolation_level))

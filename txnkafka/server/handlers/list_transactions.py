@@ -1,7 +1,7 @@
-"""ListTransactions: the transactional ids of this coordinator that fulfil all filters (KIP-664).
+"""ListTransactions: the transactional ids that match all filters (KIP-664).
 
-Versions 0 to 2. 0 filters by state and producer id, 1 also by duration (KIP-994), 2 by pattern (KIP-1152),
-which has to match the whole id.
+Versions 0 to 2. 0 filters by state and producer id, 1 also by duration (KIP-994), 2 by a pattern that must
+match the whole id (KIP-1152).
 """
 
 from __future__ import annotations

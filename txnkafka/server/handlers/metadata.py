@@ -1,12 +1,12 @@
 """Metadata: this broker, and the topics with the leaders of their partitions.
 
-Versions 0 to 13. Version 0 asks for all topics with an empty list, later ones with null. Names that do not
-exist are created if the client (from version 4 on) and ``auto.create.topics.enable`` allow it. Ids can be
-asked for from version 12 on; 10 and 11 have the field and must not use it. Authorized operations (8 on) are
-all of them, as there are no ACLs; those of the cluster moved to DescribeCluster after version 10.
+Versions 0 to 13. Version 0 asks for all topics with an empty list, later ones with null. Missing topics are
+created if the client (from version 4 on) and ``auto.create.topics.enable`` allow it. From 12 on the request
+may have topic ids; 10 and 11 have the field and must not use it. Authorized operations (from 8 on) are all
+operations, since this broker has no ACLs; those on the cluster moved to DescribeCluster after 10.
 
-The answer to a request that creates topics comes when they are there; Kafka answers
-UNKNOWN_TOPIC_OR_PARTITION first, and clients ask again.
+A request that creates topics is answered after the creation. Kafka answers UNKNOWN_TOPIC_OR_PARTITION first,
+and clients retry.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 __all__ = ["ALL_OF_CLUSTER", "ALL_OF_GROUP", "ALL_OF_TOPIC", "INTERNAL_TOPICS", "error_of", "handle"]
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
-# Bits by AclOperation, of AclEntry.supportedOperations.
+# Bits by AclOperation, from AclEntry.supportedOperations.
 ALL_OF_TOPIC: Final = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))
 ALL_OF_CLUSTER: Final = sum(1 << code for code in (5, 7, 8, 9, 10, 11, 12))
 ALL_OF_GROUP: Final = sum(1 << code for code in (3, 6, 8, 10, 11))
@@ -46,7 +46,7 @@ _NO_LEADER: Final = -1
 
 @serves("Metadata")
 def handle(broker: Broker, request: MetadataRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer, after the creation of topics where that is asked for."""
+    """Answer at once, or after the creation of missing topics."""
     answer = _Answer(broker, request, version, peer)
     topics = request.topics
     if topics is None or (version == 0 and not topics):
@@ -54,7 +54,7 @@ def handle(broker: Broker, request: MetadataRequest, version: int, peer: Peer, r
         return
     refused = _refused(topics, version)
     if refused is not None:
-        reply(MetadataResponse(topics=tuple(refused)))  # no more, as in Kafka
+        reply(MetadataResponse(topics=tuple(refused)))  # the response has no other fields, as in Kafka
         return
     missing = answer.to_create(topics)
     if missing:
@@ -64,7 +64,7 @@ def handle(broker: Broker, request: MetadataRequest, version: int, peer: Peer, r
 
 
 def _refused(topics: tuple[MetadataRequestTopic, ...], version: int) -> list[MetadataResponseTopic] | None:
-    """All topics as refused, if one of them is asked for in a way that the version does not know."""
+    """Return all topics as refused if the version does not allow one of them; None otherwise."""
     if version >= 12 or all(topic.name is not None and topic.topic_id == ZERO_UUID for topic in topics):
         return None
     return [
@@ -76,7 +76,7 @@ def _refused(topics: tuple[MetadataRequestTopic, ...], version: int) -> list[Met
 
 
 class _Answer:
-    """Puts together the answer to one request."""
+    """Builder of the response to one request."""
 
     def __init__(self, broker: Broker, request: MetadataRequest, version: int, peer: Peer) -> None:
         self._broker = broker
@@ -88,7 +88,7 @@ class _Answer:
         self._cluster_operations = ALL_OF_CLUSTER if asked_of_cluster else _NOT_ASKED
 
     def to_create(self, topics: tuple[MetadataRequestTopic, ...]) -> list[str]:
-        """The names that do not exist, if they may be created: a request by id creates nothing."""
+        """Return the missing names to create. A request by id creates nothing."""
         if not self._may_create or any(topic.topic_id != ZERO_UUID for topic in topics):
             return []
         there = self._broker.image.topics
@@ -97,7 +97,7 @@ class _Answer:
     def of_wanted(
         self, topics: tuple[MetadataRequestTopic, ...], errors: Mapping[str, ErrorCode]
     ) -> MetadataResponse:
-        """The answer about these topics; ``errors`` are those of the creation."""
+        """Return the response about these topics; ``errors`` are errors of the creation."""
         by_id = [topic for topic in topics if topic.topic_id != ZERO_UUID]
         if not by_id:
             names = dict.fromkeys(topic.name or "" for topic in topics)
@@ -105,7 +105,7 @@ class _Answer:
         return self.of([self._topic_of_id(each) for each in dict.fromkeys(topic.topic_id for topic in by_id)])
 
     def of(self, topics: list[MetadataResponseTopic]) -> MetadataResponse:
-        """The answer with these topics."""
+        """Return the response with these topics."""
         node_id = self._broker.node_id
         broker = MetadataResponseBroker(node_id=node_id, host=self._node.host, port=self._node.port)
         return MetadataResponse(
@@ -117,7 +117,7 @@ class _Answer:
         )
 
     def topic(self, name: str, error: ErrorCode = ErrorCode.NONE) -> MetadataResponseTopic:
-        """A topic that exists, or why it does not."""
+        """Return a topic with its partitions, or with its error."""
         topic = self._broker.image.topics.get(name)
         is_internal = name in INTERNAL_TOPICS
         if topic is None:
@@ -156,7 +156,7 @@ class _Answer:
 
 
 def error_of(name: str) -> ErrorCode:
-    """Why there is no topic of this name."""
+    """Return the error for a name without a topic."""
     try:
         validate_topic(name)
     except InvalidTopicError:

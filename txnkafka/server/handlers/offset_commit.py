@@ -1,7 +1,7 @@
-"""OffsetCommit: offsets of a group.
+"""OffsetCommit: commits offsets of a group.
 
-Versions 2 to 10. 2 to 4 may ask for a retention; 7 has static members; 9 tells GROUP_ID_NOT_FOUND; from 10 on
-topics have ids.
+Versions 2 to 10. 2 to 4 may set a retention time. 7 has static members. 9 knows GROUP_ID_NOT_FOUND. From 10
+on topics have ids.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.server.peer import Peer, Reply
 
-_LAST_MS = 2**63 - 1  # of a timestamp
+_LAST_MS = 2**63 - 1  # largest timestamp
 
 
 @serves("OffsetCommit")
 def handle(broker: Broker, request: OffsetCommitRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when they are durable."""
+    """Answer when the offsets are durable."""
     names = names_of(broker, request.topics, by_id=version >= 10)
     retention_ms = request.retention_time_ms
     expire_timestamp = -1 if retention_ms < 0 else min(broker.now_ms + retention_ms, _LAST_MS)

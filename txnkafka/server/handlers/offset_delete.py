@@ -1,4 +1,4 @@
-"""OffsetDelete: committed offsets of a group (KIP-496). Version 0."""
+"""OffsetDelete: deletes committed offsets of a group (KIP-496). Version 0."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @serves("OffsetDelete")
 def handle(broker: Broker, request: OffsetDeleteRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when they are deleted durably."""
+    """Answer when the deletion is durable."""
     there = [
         partition
         for topic in request.topics

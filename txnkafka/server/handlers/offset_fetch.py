@@ -1,9 +1,9 @@
 """OffsetFetch: committed offsets of groups.
 
-Versions 1 to 10. From 2 on no list of topics means all, and the answer has an error of its own; 7 may ask for
-stable offsets (KIP-447); from 8 on there are several groups (KIP-709); from 10 on topics have ids. By its id
-a topic has no offset that was committed for another topic of its name, which may be left of one whose
-deletion a crash has interrupted.
+Versions 1 to 10. From 2 on a missing list of topics means all topics, and the response has a top-level error.
+7 may ask for stable offsets (KIP-447). From 8 on a request has several groups (KIP-709). From 10 on topics
+have ids: an offset is then returned only if it was committed for the topic with this id. An earlier topic of
+the same name may have left offsets if a crash interrupted its deletion.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Fetched = dict[TopicPartition, CommittedOffset]
 
 
 class _Topic(NamedTuple):
-    """A topic of the request; its name is None when nobody has its id."""
+    """A topic of the request; its name is None for an unknown topic id."""
 
     topic_id: str
     name: str | None
@@ -44,8 +44,9 @@ class _Topic(NamedTuple):
 
 
 class _Group(NamedTuple):
-    """A group of the request; without a list of topics all are meant. ``member`` is the id and the epoch of
-    the member that asks."""
+    """A group of the request; ``topics`` is None for all topics. ``member`` is the id and epoch of the
+    requesting member.
+    """
 
     group_id: str
     topics: Sequence[_Topic] | None
@@ -54,7 +55,7 @@ class _Group(NamedTuple):
 
 @serves("OffsetFetch")
 def handle(broker: Broker, request: OffsetFetchRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when everything that was committed before is durable."""
+    """Answer when all commits before this request are durable."""
     groups = _groups(broker, request, version)
     found: dict[int, tuple[ErrorCode, Fetched]] = {}
 
@@ -88,7 +89,7 @@ def _groups(broker: Broker, request: OffsetFetchRequest, version: int) -> list[_
         topics = [_Topic(ZERO_UUID, each.name, each.partition_indexes) for each in request.topics or ()]
         return [_Group(request.group_id, None if request.topics is None else topics)]
     names = broker.image.topic_names
-    with_all: set[str] = set()  # groups whose offsets are all asked for: they are told once
+    with_all: set[str] = set()  # groups that ask for all offsets: each is answered once
     return [
         _Group(
             group.group_id,
@@ -161,7 +162,7 @@ def _group(
 
 
 def _of_these_ids(topics: Sequence[_Topic], offsets: Fetched) -> Fetched:
-    """The offsets without those that were committed for another topic of the name, as far as they say so."""
+    """Return the offsets without those committed for another topic id; offsets without an id are kept."""
     ids = {topic.name: topic.topic_id for topic in topics}
     return {
         partition: found if found.topic_id in (None, ids[partition.topic]) else CommittedOffset()
@@ -170,7 +171,7 @@ def _of_these_ids(topics: Sequence[_Topic], offsets: Fetched) -> Fetched:
 
 
 def _topics(broker: Broker, group: _Group, offsets: Fetched) -> Sequence[_Topic]:
-    """The topics of the request, or all that have offsets."""
+    """Return the topics of the request, or all topics that have offsets."""
     if group.topics is not None:
         return group.topics
     found: dict[str, list[int]] = {}
@@ -184,8 +185,9 @@ def _topics(broker: Broker, group: _Group, offsets: Fetched) -> Sequence[_Topic]
 
 
 def _shown(topic: _Topic, partition: int, missing: ErrorCode, offsets: Fetched) -> dict[str, Any]:
-    """The fields of a partition, shared by old and new versions; ``missing`` is the error of one that has no
-    offset."""
+    """Return the fields of a partition, for all versions; ``missing`` is the error of a partition without
+    an offset.
+    """
     if topic.name is None:
         found = CommittedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID)
     else:

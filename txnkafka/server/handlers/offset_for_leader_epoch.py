@@ -1,7 +1,6 @@
-"""OffsetForLeaderEpoch: where a leader epoch ends, so that a consumer notices that a log was truncated.
+"""OffsetForLeaderEpoch: the end offset of a leader epoch, with which a consumer detects a truncated log.
 
-Versions 2 to 4. The current leader epoch, which fences clients with old metadata, is in all of them
-(KIP-320).
+Versions 2 to 4. All of them have the current leader epoch, which fences clients with old metadata (KIP-320).
 """
 
 from __future__ import annotations

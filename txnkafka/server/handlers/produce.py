@@ -1,11 +1,11 @@
-"""Produce: record batches for partitions, one each.
+"""Produce: appends record batches, at most one for each partition.
 
-Versions 3 to 13, announced from 0 on (KAFKA-18659). Up to 12 topics have names, 13 has ids. Version 12 adds
-the partitions to the transaction by itself, 11 knows TRANSACTION_ABORTABLE, earlier ones get
-INVALID_TXN_STATE (KIP-890). zstd needs version 7. Records that were refused are named from version 8 on.
+Versions 3 to 13, announced from 0 on (KAFKA-18659). Topics have names up to 12, ids in 13. 12 also adds the
+partitions to the transaction; 11 knows TRANSACTION_ABORTABLE, earlier versions get INVALID_TXN_STATE
+(KIP-890). zstd needs 7. The response lists refused records from 8 on.
 
-A request with ``acks`` 0 has no answer; when it fails the connection is closed, so that the producer learns
-that something is wrong.
+A request with ``acks`` 0 gets no response. When it fails the connection is closed, so that the producer
+notices the failure.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ if TYPE_CHECKING:
     from txnkafka.wire.fields import Buffer
     from txnkafka.wire.messages.produce import TopicProduceData
 
-_ADMIN_CLIENT: Final = "__admin_client"  # may write to internal topics
+_ADMIN_CLIENT: Final = "__admin_client"  # the client id that may write to internal topics
 _ZSTD: Final = 4
-_MOST_NAMED: Final = 3  # in the log: a request may have a hundred megabytes of names
-_LONGEST_NAMED: Final = 260  # characters; no topic has more, with its partition
+_MOST_NAMED: Final = 3  # in a log message: a request may contain a hundred megabytes of names
+_LONGEST_NAMED: Final = 260  # characters; a topic name with a partition is shorter
 
 
 @serves("Produce")
 def handle(broker: Broker, request: ProduceRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when everything is durable that the broker could append."""
+    """Answer when every batch that was appended is durable."""
     answer = _Answer(broker, request, version, reply)
     batches, refused = answer.batches, answer.refused
     for partition in refused:
@@ -58,14 +58,14 @@ def handle(broker: Broker, request: ProduceRequest, version: int, peer: Peer, re
 
 
 class _Answer:
-    """One request by partitions: ``batches`` of the topics that exist, ``refused`` ones among them."""
+    """One request: ``batches`` of the existing topics; the handler has ``refused`` some of these."""
 
     __slots__ = ("_acks", "_asked", "_reply", "batches", "refused")
 
     def __init__(self, broker: Broker, request: ProduceRequest, version: int, reply: Reply) -> None:
         self._acks = request.acks
         self._reply = reply
-        # topics with their partitions, None for those that do not exist
+        # topics with their partitions; None for topics that do not exist
         self._asked: list[tuple[TopicProduceData, list[TopicPartition] | None]] = []
         self.batches: dict[TopicPartition, memoryview | None] = {}
         self.refused: dict[TopicPartition, ProduceResult] = {}
@@ -85,7 +85,7 @@ class _Answer:
         return partitions
 
     def give(self, results: Mapping[TopicPartition, ProduceResult]) -> None:
-        """Answer: the broker has appended, or refused, the rest."""
+        """Send the response, after the broker has appended or refused the other batches."""
         if self.refused:
             results = {**results, **self.refused}
         self._reply(self._none(results) if self._acks == 0 else self._response(results))
@@ -146,5 +146,6 @@ def _is_zstd(records: Buffer) -> bool:
 
 _UNKNOWN_TOPIC_ID: Final = ProduceResult(ErrorCode.UNKNOWN_TOPIC_ID)
 _OLD_AND_ZSTD: Final = ProduceResult(
-    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, message="zstd needs version 7 of Produce"
+    ErrorCode.UNSUPPORTED_COMPRESSION_TYPE,
+    message="zstd needs version 7 of Produce: upgrade the client or use another codec",
 )

@@ -1,6 +1,7 @@
-"""SyncGroup: the leader of a generation brings the assignments, and each member gets its own.
+"""SyncGroup: takes the assignments from the leader of a generation, and returns each member its own.
 
-Versions 0 to 5. 3 has static members (KIP-345); 5 names the protocol, which is to be that of the group.
+Versions 0 to 5. 3 has static members (KIP-345). 5 names the protocol, which must be the protocol of the
+group.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""TxnOffsetCommit: offsets of a group that count when the transaction commits (KIP-98).
+"""TxnOffsetCommit: commits offsets of a group as part of a transaction (KIP-98).
 
-Versions 0 to 6. 3 names the member, so that one of an earlier generation is fenced (KIP-447); 4 knows
-TRANSACTION_ABORTABLE; 5 adds the group to the transaction by itself (KIP-890); from 6
-on topics have ids, which are stored with the offsets (KIP-1319).
+Versions 0 to 6. 3 names the member, so that a member of an earlier generation is fenced (KIP-447). 4 knows
+TRANSACTION_ABORTABLE. 5 also adds the group to the transaction (KIP-890). From 6 on topics have ids, which
+are stored with the offsets (KIP-1319).
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.server.peer import Peer, Reply
 
-TOPIC_IDS: Final = 6  # the first version that names topics by their ids
+TOPIC_IDS: Final = 6  # the first version with topic ids
 
 
 @serves("TxnOffsetCommit")
 def handle(broker: Broker, request: TxnOffsetCommitRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when they are durable, and so is the group's part in the transaction."""
+    """Answer when the offsets and the coordinator's record with the group's partition are durable."""
     by_id = version >= TOPIC_IDS
     names = names_of(broker, request.topics, by_id=by_id)
     wanted = offsets_to_commit(broker, names, request.topics, stores_topic_id=by_id)

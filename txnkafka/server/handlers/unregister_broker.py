@@ -1,6 +1,6 @@
-"""UnregisterBroker: forgets a broker that is gone (KIP-500).
+"""UnregisterBroker: removes a broker that no longer exists (KIP-500).
 
-Version 0. This broker cannot be forgotten by itself.
+Version 0. This broker cannot remove itself.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @serves("UnregisterBroker")
 def handle(broker: Broker, request: UnregisterBrokerRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when that is durable."""
+    """Answer when the removal is durable."""
 
     def done(error: ErrorCode, message: str | None) -> None:
         reply(UnregisterBrokerResponse(error_code=error, error_message=message))

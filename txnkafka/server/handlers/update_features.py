@@ -1,7 +1,7 @@
-"""UpdateFeatures: the finalized levels of features (KIP-584).
+"""UpdateFeatures: changes the finalized levels of features (KIP-584).
 
-Versions 0 to 2. All updates are made or none; up to version 1 the answer has a row for each feature.
-``metadata.version`` and ``kraft.version`` stay as they are.
+Versions 0 to 2. Either all updates are made or none; up to version 1 the response has a row for each feature.
+``metadata.version`` and ``kraft.version`` cannot be changed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""WriteTxnMarkers: end markers written into partitions, as ``kafka-transactions abort`` asks (KIP-664).
+"""WriteTxnMarkers: writes end markers into partitions, as ``kafka-transactions abort`` asks (KIP-664).
 
-Versions 1 and 2. The transaction version in 2 decides how strictly the marker's epoch is checked; 1 is
-checked as version 0. The coordinator does not hear of these markers.
+Versions 1 and 2. 2 has the transaction version, which decides how strictly the marker's epoch is checked; 1
+is checked as transaction version 0. The coordinator does not learn of these markers.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @serves("WriteTxnMarkers")
 def handle(broker: Broker, request: WriteTxnMarkersRequest, version: int, peer: Peer, reply: Reply) -> None:
-    """Answer when the markers are durable; markers of one producer are answered together, as in Kafka."""
+    """Answer when the markers are durable. Markers of one producer are answered together, as in Kafka."""
     markers = [
         WritableMarker(
             marker.producer_id,

@@ -1,2 +1,1 @@
-"""Metrics of the served broker: counted as plain numbers, collected when somebody asks, shown as Prometheus
-text."""
+"""Metrics of the served broker: counted as plain numbers, collected on demand, shown as Prometheus text."""

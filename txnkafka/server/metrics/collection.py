@@ -1,6 +1,6 @@
-"""Collects the values of all metrics of a server, in the thread of its loop.
+"""Collect the values of all metrics of a server, in the thread of its loop.
 
-What is a number of the moment is looked up here, so that nothing is kept for it while the broker serves.
+Gauges are computed here, so that the broker keeps no counters for them while it serves.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_SERIES", "Row", "collected"]
 
-MOST_SERIES: Final = 1000  # partitions and groups with series of their own
+MOST_SERIES: Final = 1000  # partitions and groups that get their own series
 LATE_MS: Final = (
     300_000  # beyond transaction.max.timeout.ms (ProducerStateManager.LATE_TRANSACTION_BUFFER_MS)
 )
@@ -38,7 +38,7 @@ Row = tuple[str, tuple[str, ...], "float | Durations"]
 
 
 def collected(server: Server, counts: RequestCounts, flushes: Durations, now_ms: int) -> list[Row]:
-    """Return all values."""
+    """Return the current values of all metrics."""
     broker = server.broker
     counts.keep_only(broker.image.topics)
     return [
@@ -96,8 +96,9 @@ def _groups(broker: Broker) -> Iterator[Row]:
 
 
 def _lags(broker: Broker) -> Iterator[Row]:
-    """Yield the lag of the first committed offsets: a broker may have millions, and no request is served
-    meanwhile."""
+    """Yield the lag of the first committed offsets. A broker may have millions, and no request is served
+    during the collection.
+    """
     loaded = broker.groups.coordinator.partitions.loaded.values()
     count = sum(partition.offsets.committed_count for partition in loaded)
     for each in islice(chain.from_iterable(here.offsets.all_committed() for here in loaded), MOST_SERIES):
@@ -143,7 +144,9 @@ def _logs(broker: Broker, now_ms: int) -> Iterator[Row]:
 
 
 def _has_late_transaction(log: Any, late_ms: int) -> bool:
-    """Whether a transaction is open since before that time; nearly all logs have none open."""
+    """Return whether a transaction is open whose last record is before ``late_ms``. Most logs have no open
+    transaction.
+    """
     if log.last_stable_offset >= log.log_end_offset:
         return False
     return any(entry.last_timestamp < late_ms for entry in log.producers.open_transactions())

@@ -1,4 +1,4 @@
-"""``Durations``: how often something took how long, in fixed buckets."""
+"""``Durations``: a histogram of durations with fixed buckets."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Final
 __all__ = ["BOUNDS", "Durations"]
 
 BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-"""Upper ends of the buckets, in seconds; a bucket without an end follows."""
+"""Upper bounds of the buckets, in seconds; a bucket without a bound follows."""
 
 
 class Durations:
-    """``counts`` by bucket, and ``total`` seconds."""
+    """``counts`` by bucket, and the ``total`` in seconds."""
 
     __slots__ = ("counts", "total")
 
@@ -21,6 +21,6 @@ class Durations:
         self.total = 0.0
 
     def add(self, seconds: float) -> None:
-        """Count one."""
+        """Add one duration."""
         self.counts[bisect_left(BOUNDS, seconds)] += 1
         self.total += seconds

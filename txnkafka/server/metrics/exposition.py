@@ -1,9 +1,8 @@
-"""Shows the metrics of a server as Prometheus text, on a port of its own: the one module that knows
-prometheus-client.
+"""Serve the metrics of a server as Prometheus text on a separate port.
 
-HTTP is served in threads of its own. A scrape asks the thread of the loop for the values, which takes as
-long as looking at each partition once; making text of them, and waiting for a slow client, is the business of
-the scrape's thread.
+This is the only module that imports prometheus-client. HTTP is served in threads of its own. A scrape asks
+the thread of the loop for the values, which takes one pass over the partitions. Formatting them and waiting
+for a slow client happens in the scrape's thread.
 """
 
 from __future__ import annotations
@@ -41,29 +40,28 @@ __all__ = ["MetricsServer"]
 Value = TypeVar("Value")
 LOG = logging.getLogger("txnkafka.server")
 COLLECT_SECONDS: Final = 5.0
-CLIENT_SECONDS: Final = 10.0  # how long a client may take to say or to hear something
+CLIENT_SECONDS: Final = 10.0  # limit for receiving a request and for sending its response
 MOST_SCRAPES: Final = 8  # at the same time
 
 
 class FlushWatch:
-    """Measures flushes, of which one is under way at a time."""
+    """Timer of flushes; one runs at a time."""
 
     def __init__(self) -> None:
         self.seconds = Durations()
         self._begin = 0.0
 
     def begin(self) -> None:
-        """A flush begins."""
+        """Note the begin of a flush."""
         self._begin = running_seconds()
 
     def end(self) -> None:
-        """It has ended."""
+        """Add the duration of the flush."""
         self.seconds.add(running_seconds() - self._begin)
 
 
 class MetricsServer:
-    """Watches ``server`` from now on, and shows its metrics on an address; ``address`` is the one that it has
-    got. Raises OSError when it cannot be listened on."""
+    """HTTP server of the metrics of ``server``, at ``address``. Raises OSError when it cannot listen."""
 
     def __init__(self, server: Server, host: str, port: int) -> None:
         self._server = server
@@ -80,16 +78,16 @@ class MetricsServer:
         self.address = str(self._http.server_address[0]), self._http.server_port
 
     def rows(self) -> list[Row]:
-        """Return the values of the moment, from any thread. Raises TimeoutError when the loop does not
-        answer."""
+        """Return the current values, from any thread. Raises TimeoutError when the loop does not answer."""
         server = self._server
         return self._asked(
             lambda: collected(server, self._counts, self._flushes.seconds, server.host.now_ms())
         )
 
     def _asked(self, ask: Callable[[], Value]) -> Value:
-        """Return what ``ask`` returns in the thread of the loop. Raises TimeoutError when that does not
-        answer."""
+        """Return the result of ``ask`` in the thread of the loop. Raises TimeoutError when the loop does
+        not answer.
+        """
         answer: Future[Value] = Future()
 
         def call() -> None:
@@ -102,7 +100,7 @@ class MetricsServer:
             self._server.host.call_from_thread(call)
             return answer.result(COLLECT_SECONDS)
         except (TooLate, RuntimeError) as error:  # the loop is closed
-            LOG.warning("metrics or the state were asked for, and the broker does not answer")
+            LOG.warning("a scrape failed: the broker does not answer")
             raise TimeoutError("the broker does not answer") from error
 
     def _routed(self, metrics: WSGIApplication) -> WSGIApplication:
@@ -116,15 +114,16 @@ class MetricsServer:
                 state = self._state(is_ready=path == "/ready")
                 status = "503 Service Unavailable" if state else "200 OK"
             else:
-                state, status = "this server has /metrics, /health and /ready", "404 Not Found"
+                state, status = "not found: this server has /metrics, /health and /ready", "404 Not Found"
             start_response(status, [("Content-Type", "text/plain; charset=utf-8")])
             return [f"{state or 'ok'}\n".encode()]
 
         return app
 
     def _state(self, *, is_ready: bool) -> str:
-        """Return what is wrong: the loop does not answer, or clients cannot connect, if ``is_ready`` is asked
-        for; an empty text if nothing is."""
+        """Return the problem, or an empty text: the loop does not answer, or, with ``is_ready``, clients
+        cannot connect.
+        """
         server = self._server
         try:
             is_serving = self._asked(lambda: server.is_listening and not server.is_stopping)
@@ -132,17 +131,17 @@ class MetricsServer:
             return str(error)
         if is_serving or not is_ready:
             return ""
-        return "the broker is stopping" if server.is_stopping else "the broker does not listen yet"
+        return "the broker is stopping" if server.is_stopping else "the broker is not listening yet"
 
     def close(self) -> None:
-        """Listen no more; what is being answered is not waited for."""
+        """Stop listening, without waiting for responses in progress."""
         self._http.shutdown()
         self._http.server_close()
         self._thread.join()
 
 
 def _bounded(handler: Any) -> Any:
-    """The handler of HTTP requests, with a limit for the time of a client and for the number of clients."""
+    """Return the HTTP handler with limits for the time of a client and for the number of clients."""
     free = threading.BoundedSemaphore(MOST_SCRAPES)
 
     class Handler(handler):  # type: ignore[misc]
@@ -151,7 +150,7 @@ def _bounded(handler: Any) -> Any:
         def handle(self) -> None:
             if free.acquire(blocking=False):
                 try:
-                    with suppress(OSError):  # the client is gone, or too slow
+                    with suppress(OSError):  # the client has disconnected, or is too slow
                         super().handle()
                 finally:
                     free.release()
@@ -163,7 +162,7 @@ def _bounded(handler: Any) -> Any:
 
 
 class _Nowhere(io.StringIO):
-    """Takes the tracebacks of failed scrapes, which the log has in one line."""
+    """Sink for the tracebacks of failed scrapes, which are logged in one line."""
 
 
 class _Collector(Collector):
@@ -171,11 +170,11 @@ class _Collector(Collector):
         self._metrics = metrics
 
     def describe(self) -> list[Family]:
-        """Nothing: the registry would collect at once, before the loop runs."""
+        """Return nothing: the registry would collect at once, before the loop runs."""
         return []
 
     def collect(self) -> Iterator[Family]:
-        """All families, those without a value of the moment, too."""
+        """Yield all families, including families without a current value."""
         families = {metric.name: _family(metric) for metric in METRICS}
         for name, labels, value in self._metrics.rows():
             family = families[name]
@@ -192,7 +191,7 @@ def _family(metric: Metric) -> Any:
 
 
 def _buckets(durations: Durations) -> Iterator[tuple[str, float]]:
-    """The buckets as Prometheus has them: each with those below it."""
+    """Yield cumulative buckets, as Prometheus has them."""
     total = 0
     for bound, count in zip((*map(str, BOUNDS), "+Inf"), durations.counts, strict=True):
         total += count

@@ -1,6 +1,6 @@
-"""``RequestCounts``: what came and what was answered, as plain numbers. For the thread of the loop.
+"""``RequestCounts``: counts of requests and responses, as plain numbers. For the thread of the loop.
 
-The dispatcher calls ``begin`` for each request, and answers with the function that it returns.
+The dispatcher calls ``begin`` for each request, and answers with the returned function.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["OTHERS", "RequestCounts"]
 
 MOST_TOPICS: Final = 1000
-OTHERS: Final = "(others)"  # no topic has such a name
+OTHERS: Final = "(others)"  # not a valid topic name
 _FENCED: Final = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
 _ERRORS: Final = ("error_code", "partition_error_code")
 
@@ -41,8 +41,10 @@ class _Sent(NamedTuple):
 
 
 class RequestCounts:
-    """``requests`` by API and version, ``errors`` by API and name, ``seconds`` by API; ``messages_in`` and
-    the others by topic. Of at most a thousand topics, those that there are; the rest counts as ``OTHERS``."""
+    """Counters by API (``requests``, ``errors``, ``seconds``) and by topic (``messages_in`` and the others).
+
+    At most a thousand existing topics are counted by name, all others as ``OTHERS``.
+    """
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
@@ -56,7 +58,7 @@ class RequestCounts:
         self._topics: set[str] = set()
 
     def begin(self, broker: Broker, api: Api, version: int, message: Any, reply: Reply) -> Reply:
-        """Count a request; returns a ``reply`` that counts the answer and passes it on."""
+        """Count a request; return a ``reply`` that counts the response and passes it on."""
         begin = running_seconds()
         name = api.name
         self.requests[name, version] += 1
@@ -84,7 +86,7 @@ class RequestCounts:
             self.fenced += error in _FENCED
 
     def _produced(self, sent: list[_Sent], response: Any, topics: Collection[str]) -> None:
-        is_refused = isinstance(response, CloseConnection)  # with acks 0 nothing else says that it failed
+        is_refused = isinstance(response, CloseConnection)  # with acks 0 only this shows the failure
         failed = {
             (topic.name or topic.topic_id, partition.index)
             for topic in getattr(response, "responses", ())
@@ -114,7 +116,7 @@ class RequestCounts:
         return topic
 
     def keep_only(self, topics: Collection[str]) -> None:
-        """Forget the topics that there are no more: others get their places."""
+        """Forget deleted topics, so that others can take their places."""
         for topic in self._topics.difference(topics):
             self._topics.remove(topic)
             for counter in (self.messages_in, self.bytes_in, self.bytes_out, self.failed_produce):
@@ -122,7 +124,7 @@ class RequestCounts:
 
 
 def _sent(message: Any, names: dict[str, str]) -> Iterator[_Sent]:
-    """The batches of a Produce request, as their headers describe them; its bytes are not kept."""
+    """Yield the batches of a Produce request as their headers describe them, without keeping its bytes."""
     for topic in message.topic_data:
         name = topic.name or names.get(topic.topic_id, OTHERS)
         for data in topic.partition_data:
@@ -138,7 +140,7 @@ _PLANS: Final[dict[Any, _Plan]] = {}
 
 
 def _plan(cls: Any) -> _Plan:
-    """The fields of a message or struct that are error codes, and the arrays in which there may be more."""
+    """Return the names of a struct's fields that are error codes, and of its arrays that may contain more."""
     found = _PLANS.get(cls)
     if found is None:
         found = _PLANS[cls] = [], []
@@ -152,9 +154,9 @@ def _plan(cls: Any) -> _Plan:
 
 
 def _errors_in(response: Any) -> Iterator[int]:
-    """All error codes of a response but NONE."""
+    """Yield all error codes of a response except NONE."""
     if response is None or not hasattr(response, "__dataclass_fields__"):
-        return  # no answer, or the end of the connection
+        return  # no response, or the end of the connection
     errors, arrays = _plan(type(response))
     for name in errors:
         code = getattr(response, name)

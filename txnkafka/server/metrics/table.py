@@ -1,7 +1,7 @@
-"""All metrics: name, type, labels, meaning, and the name that Apache Kafka has for it in JMX.
+"""All metrics: name, type, labels, meaning, and the name of Apache Kafka's metric in JMX.
 
-A name that begins with ``kafka_`` is the one that the Prometheus JMX exporter gives to Kafka's metric with
-its usual rules, so that dashboards and alerts fit; what Kafka does not have begins with ``txnkafka_``.
+A name that begins with ``kafka_`` is the name that the Prometheus JMX exporter gives to Kafka's metric with
+its usual rules, so that dashboards and alerts fit. Metrics that Kafka does not have begin with ``txnkafka_``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ __all__ = ["METRICS", "Metric"]
 
 
 class Metric(NamedTuple):
-    """One metric. ``kind`` is Prometheus' type; ``kafka`` is empty for what only this broker has."""
+    """One metric. ``kind`` is the type in Prometheus; ``kafka`` is empty for metrics of this broker alone."""
 
     name: str
     kind: str
@@ -33,36 +33,36 @@ _LOG: Final = "kafka.log:type=Log,name="
 
 METRICS: Final = (
     # transactions
-    Metric("txnkafka_transactions_open", "gauge", (), "transactions that are Ongoing"),
+    Metric("txnkafka_transactions_open", "gauge", (), "transactions in state Ongoing"),
     Metric(
         "txnkafka_transactions_oldest_open_seconds", "gauge", (),
-        "how long the oldest of them is open; 0 without one",
+        "age of the oldest open transaction; 0 without one",
     ),
-    Metric("txnkafka_transactional_ids", "gauge", (), "transactional ids that are known"),
-    Metric("txnkafka_transactions_committed_total", "counter", (), "transactions that were committed"),
-    Metric("txnkafka_transactions_aborted_total", "counter", (), "transactions that were aborted"),
+    Metric("txnkafka_transactional_ids", "gauge", (), "known transactional ids"),
+    Metric("txnkafka_transactions_committed_total", "counter", (), "committed transactions"),
+    Metric("txnkafka_transactions_aborted_total", "counter", (), "aborted transactions"),
     Metric(
         "txnkafka_transactions_timed_out_total", "counter", (),
-        "transactions that were aborted because their timeout was over; they count as aborted, too",
+        "transactions aborted because of their timeout; also counted as aborted",
     ),
     Metric(
         "txnkafka_producers_fenced_total", "counter", (),
-        "answers that refuse a producer for its epoch: PRODUCER_FENCED, INVALID_PRODUCER_EPOCH",
+        "responses that refuse a producer for its epoch: PRODUCER_FENCED, INVALID_PRODUCER_EPOCH",
     ),
     Metric(
         "kafka_cluster_partition_laststableoffsetlag", "gauge", _PARTITION,
-        "how far the last stable offset is behind the high watermark",
+        "high watermark minus last stable offset",
         "kafka.cluster:type=Partition,name=LastStableOffsetLag",
     ),
     Metric(
         "kafka_server_replicamanager_partitionswithlatetransactionscount", "gauge", (),
-        "partitions with a transaction that is open for five minutes more than transaction.max.timeout.ms",
+        "partitions with a transaction open for five minutes longer than transaction.max.timeout.ms",
         f"{_REPLICAS}PartitionsWithLateTransactionsCount",
     ),
     # groups
     Metric(
         "txnkafka_group_lag", "gauge", ("group", "topic", "partition"),
-        "how far the committed offset of a group is below the high watermark",
+        "high watermark minus committed offset of a group",
     ),
     Metric(
         "kafka_coordinator_group_groupmetadatamanager_numgroups", "gauge", (),
@@ -94,36 +94,36 @@ METRICS: Final = (
         "groups of the consumer protocol in a state",
         f"{_COORDINATOR},state={{state}},attribute=consumer-group-count",
     ),
-    Metric("txnkafka_group_members", "gauge", ("group",), "members of a group that has some"),
+    Metric("txnkafka_group_members", "gauge", ("group",), "members of a group; no series for an empty group"),
     # traffic
     Metric(
         "kafka_server_brokertopicmetrics_messagesin_total", "counter", _TOPIC,
-        "records that were appended for producers", f"{_TRAFFIC}MessagesInPerSec",
+        "records appended for producers", f"{_TRAFFIC}MessagesInPerSec",
     ),
     Metric(
         "kafka_server_brokertopicmetrics_bytesin_total", "counter", _TOPIC,
-        "bytes of batches that were appended for producers", f"{_TRAFFIC}BytesInPerSec",
+        "bytes of batches appended for producers", f"{_TRAFFIC}BytesInPerSec",
     ),
     Metric(
         "kafka_server_brokertopicmetrics_bytesout_total", "counter", _TOPIC,
-        "bytes of batches in answers to Fetch", f"{_TRAFFIC}BytesOutPerSec",
+        "bytes of batches in Fetch responses", f"{_TRAFFIC}BytesOutPerSec",
     ),
     Metric(
         "kafka_server_brokertopicmetrics_failedproducerequests_total", "counter", _TOPIC,
-        "batches that were refused", f"{_TRAFFIC}FailedProduceRequestsPerSec",
+        "refused batches", f"{_TRAFFIC}FailedProduceRequestsPerSec",
     ),
     # requests
     Metric(
         "kafka_network_requestmetrics_requests_total", "counter", ("request", "version"),
-        "requests that came", f"{_REQUESTS}RequestsPerSec",
+        "received requests", f"{_REQUESTS}RequestsPerSec",
     ),
     Metric(
         "kafka_network_requestmetrics_errors_total", "counter", ("request", "error"),
-        "errors in answers, each one that an answer has; NONE is left out", f"{_REQUESTS}ErrorsPerSec",
+        "errors in responses: each error code in a response counts, except NONE", f"{_REQUESTS}ErrorsPerSec",
     ),
     Metric(
         "txnkafka_request_seconds", "histogram", ("request",),
-        "from when the request is read to when its answer is ready; of Fetch with the wait for records",
+        "time from reading a request to its response; for Fetch including the wait for records",
     ),
     Metric(
         "kafka_server_socket_server_metrics_connection_count", "gauge", (),
@@ -131,7 +131,7 @@ METRICS: Final = (
     ),
     Metric(
         "kafka_server_delayedoperationpurgatory_purgatorysize", "gauge", ("delayedoperation",),
-        "requests that wait: Fetch for records",
+        "waiting requests: Fetch for records",
         "kafka.server:type=DelayedOperationPurgatory,name=PurgatorySize",
     ),
     Metric(
@@ -141,7 +141,7 @@ METRICS: Final = (
     # the disk
     Metric(
         "txnkafka_flush_seconds", "histogram", (),
-        "how long a flush took: the sync of all files that were written since the one before",
+        "duration of a flush: the sync of all files written since the previous flush",
     ),
     Metric("kafka_log_log_size", "gauge", _PARTITION, "bytes of a log", f"{_LOG}Size"),
     Metric(
@@ -153,20 +153,20 @@ METRICS: Final = (
     Metric("kafka_log_log_logendoffset", "gauge", _PARTITION, "the log end offset", f"{_LOG}LogEndOffset"),
     # the node
     Metric(
-        "kafka_server_replicamanager_partitioncount", "gauge", (), "partitions that are served",
+        "kafka_server_replicamanager_partitioncount", "gauge", (), "served partitions",
         f"{_REPLICAS}PartitionCount",
     ),
     Metric(
-        "kafka_server_replicamanager_leadercount", "gauge", (), "the same: this node leads all of them",
+        "kafka_server_replicamanager_leadercount", "gauge", (), "the same number: this node leads all",
         f"{_REPLICAS}LeaderCount",
     ),
     Metric(
         "kafka_server_replicamanager_offlinereplicacount", "gauge", (),
-        "partitions that are not served: refused at the start, or fenced after a failure of the disk",
+        "partitions not served: refused at the start, or fenced after a disk failure",
         f"{_REPLICAS}OfflineReplicaCount",
     ),
     Metric(
-        "kafka_server_replicamanager_underreplicatedpartitions", "gauge", (), "0: there is one replica",
+        "kafka_server_replicamanager_underreplicatedpartitions", "gauge", (), "always 0: one replica",
         f"{_REPLICAS}UnderReplicatedPartitions",
     ),
     Metric(
@@ -183,11 +183,11 @@ METRICS: Final = (
     ),
     Metric(
         "kafka_controller_kafkacontroller_offlinepartitionscount", "gauge", (),
-        "partitions that are not served", f"{_CONTROLLER}OfflinePartitionsCount",
+        "partitions not served", f"{_CONTROLLER}OfflinePartitionsCount",
     ),
     Metric(
         "txnkafka_metrics_left_out", "gauge", ("what",),
-        "partitions, groups and committed offsets beyond the first thousand, without series of their own",
+        "partitions, groups and committed offsets beyond the first thousand, without their own series",
     ),
     Metric(
         "txnkafka_build_info", "gauge", ("version", "python"), "1; the versions of txnkafka and of Python"
