@@ -14,6 +14,8 @@ from pathlib import Path, PurePath
 
 import pytest
 
+from tests.import_cycles import IN_CYCLES, cycles, graph_of, import_graph
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = {".py", ".pyx", ".pxd", ".pyi"}
 TEXTS = SOURCES | {".h", ".java", ".md", ".toml", ".sh", ".txt", ""}
@@ -128,6 +130,36 @@ def layer(path: PurePath, text: str) -> Iterator[Finding]:
 def stub(path: PurePath, text: str) -> Iterator[Finding]:
     if path.suffix == ".pyx" and not (ROOT / path).with_suffix(".pyi").exists():
         yield 1, "has no .pyi beside it"
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    """Imports for type checking and inside of functions count."""
+    graph = import_graph(ROOT)
+    found = {module for component in cycles(graph) for module in component}
+    edges = [f"{module} imports {', '.join(sorted(graph[module] & found))}" for module in sorted(found)]
+    assert found - IN_CYCLES == set(), "\n".join(edges)
+    assert IN_CYCLES - found == set(), "these are in no cycle any more: remove them from IN_CYCLES"
+
+
+@pytest.mark.parametrize(
+    "importing",
+    [
+        "from txnkafka.a.c import d\n",
+        "import txnkafka.a.c\n",
+        "from txnkafka.a import c\n",
+        "if TYPE_CHECKING:\n    from txnkafka.a.c import D\n",
+        "def f():\n    from txnkafka.a.c import d\n",
+    ],
+)
+def test_a_planted_cycle_is_found(importing: str) -> None:
+    others = {"txnkafka.a.c": "from txnkafka.d import e\n", "txnkafka.d": "import txnkafka.b\n"}
+    texts = {"txnkafka.a": "", "txnkafka.b": importing, "txnkafka.e": "import txnkafka.b\n", **others}
+    assert cycles(graph_of(texts)) == [["txnkafka.a.c", "txnkafka.b", "txnkafka.d"]]
+
+
+def test_modules_without_a_cycle_are_not_reported() -> None:
+    package = {"txnkafka.a": "from txnkafka.a.b import c\n", "txnkafka.a.b": "from txnkafka.a.d import e\n"}
+    assert cycles(graph_of({**package, "txnkafka.a.d": "import json\n"})) == []
 
 
 # Words

@@ -14,31 +14,25 @@ from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING, Literal, Unpack
 
-from txnkafka.env import SystemClock
-from txnkafka.logdir.clock import DirectoryClock
-from txnkafka.logdir.lso import lso_report
 from txnkafka.logdir.names import without_internal
 from txnkafka.logdir.read_request import Selection, request_of
 from txnkafka.logdir.strip import strip_of
-from txnkafka.logdir.verdict import Circumstances
 from txnkafka.logdir.verify.report import verify
 
 if TYPE_CHECKING:
     from txnkafka.export.run import ExportReport
     from txnkafka.logdir import LogDir
-    from txnkafka.logdir.lso import LsoReport
+    from txnkafka.logdir.explain import Explanation
     from txnkafka.logdir.strip import Strip
 
 __all__ = ["export", "lso", "show", "verify"]
 
 
-def lso(log_dir: LogDir, topic: str, partition: int, *, now_ms: int | None = None) -> LsoReport:
-    """Explain the last stable offset of a partition, as judged at ``now_ms`` (milliseconds; by default the
-    newest time in the directory). Raises UnknownTopicOrPartitionError."""
+def lso(log_dir: LogDir, topic: str, partition: int, *, now_ms: int | None = None) -> Explanation:
+    """Explain the last stable offset of a partition: ``PartitionView.explain``, which closes the files.
+    Raises UnknownTopicOrPartitionError."""
     with closing(log_dir.partition(topic, partition)) as view:
-        moment = DirectoryClock(log_dir, SystemClock().now_ms(), now_ms).at(view)
-        circumstances = Circumstances(moment.now_ms, now_origin=moment.origin)
-        return lso_report(view, log_dir.coordinator, circumstances, with_lost=True)
+        return view.explain(now_ms=now_ms)
 
 
 def show(log_dir: LogDir, topic: str, partition: int, *, cells: int = 80) -> Strip:

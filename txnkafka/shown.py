@@ -1,5 +1,5 @@
 """Text for people: names whose control characters must not reach a terminal or break a parser; counts,
-durations and sizes in units that are read at a glance; hints for names that do not exist."""
+times, durations and sizes in units that are read at a glance; hints for names that do not exist."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from collections.abc import Iterable
 from typing import Final
 
 __all__ = [
-    "COMMANDS", "counted", "duration", "nearest", "offset_range", "plain_name", "printable", "size",
+    "COMMANDS", "counted", "duration", "iso_minute", "iso_time", "nearest", "offset_range", "plain_name",
+    "printable", "size",
 ]  # fmt: skip
 
 COMMANDS: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -72,6 +73,26 @@ def size(number: float) -> str:
         if number < 1023.5 or unit == "PiB":
             break
     return f"{number:.1f} {unit}" if number < 99.95 else f"{number:,.0f} {unit}"
+
+
+def iso_time(timestamp_ms: int | None) -> str:
+    """Return ISO 8601 in UTC with milliseconds; ``-`` for None, the plain number for times outside the
+    calendar."""
+    from datetime import datetime, timedelta
+
+    if timestamp_ms is None or timestamp_ms == -1:
+        return "-"
+    try:
+        moment = datetime(1970, 1, 1) + timedelta(milliseconds=timestamp_ms)
+    except OverflowError:
+        return str(timestamp_ms)
+    return f"{moment.isoformat(timespec='milliseconds')}Z"
+
+
+def iso_minute(timestamp_ms: int) -> str:
+    """Return ISO 8601 in UTC without seconds, as in ``2026-01-31T12:00Z``."""
+    text = iso_time(timestamp_ms)
+    return f"{text[:16]}Z" if text.endswith("Z") else text
 
 
 def nearest(name: str, names: Iterable[str]) -> str:

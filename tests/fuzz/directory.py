@@ -21,7 +21,7 @@ from tests.fuzz.log_mutations import mutate_log
 from tests.fuzz.mutations import resize_bytes
 from txnkafka import KafkaError, LogDir
 from txnkafka.logdir import PartitionView
-from txnkafka.logdir.lso import lso_report
+from txnkafka.logdir.lso import explanation_of
 from txnkafka.logdir.verdict import Circumstances
 from txnkafka.logdir.verify import verify
 from txnkafka.record.batch import Record
@@ -158,7 +158,7 @@ def check_partition(log_dir: LogDir, view: PartitionView) -> set[str]:
     for each in view.transactions():
         assert each.first_offset <= each.last_offset
     view.producers(now_ms=NOW_MS)
-    report = lso_report(view, log_dir.coordinator, Circumstances(now_ms=NOW_MS))
+    report = explanation_of(view, log_dir.coordinator, Circumstances(now_ms=NOW_MS))
     assert report.last_stable_offset == stable
     view.offset_for_timestamp(NOW_MS, "read_uncommitted")
     view.plan(isolation_level="read_uncommitted", findings=findings)

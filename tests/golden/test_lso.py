@@ -21,7 +21,8 @@ from tests.golden.cases import Case, case, cases
 from tests.golden.directories import ANSWERED, INTACT, Directory
 from txnkafka import LogDir, TopicPartition
 from txnkafka.cli.main import cli
-from txnkafka.logdir.lso import LsoReport, lso_report
+from txnkafka.logdir.explain import Explanation
+from txnkafka.logdir.lso import explanation_of
 from txnkafka.logdir.names import internal_last
 from txnkafka.logdir.verdict import Circumstances, Verdict
 
@@ -46,12 +47,12 @@ each_coordinated = pytest.mark.parametrize("case", COORDINATED, ids=lambda case:
 each_grouped = pytest.mark.parametrize("case", GROUPED, ids=lambda case: case.name)
 
 
-def report(path: str, partition: TopicPartition, now_ms: int) -> LsoReport:
+def report(path: str, partition: TopicPartition, now_ms: int) -> Explanation:
     log_dir = LogDir(path)
-    return lso_report(log_dir.partition(*partition), log_dir.coordinator, Circumstances(now_ms))
+    return explanation_of(log_dir.partition(*partition), log_dir.coordinator, Circumstances(now_ms))
 
 
-def report_of(directory: Directory) -> LsoReport:
+def report_of(directory: Directory) -> Explanation:
     return report(directory.path, directory.partition, directory.case.recorded_at_ms)
 
 
@@ -249,7 +250,7 @@ def test_pending_offsets_are_the_unstable_ones(case: Case) -> None:
         assert owner.state.label in states
 
 
-def readers_are_blocked(report: LsoReport) -> bool:
+def readers_are_blocked(report: Explanation) -> bool:
     """Return whether readers are blocked, not only by a transaction within its timeout."""
     verdicts = {each.verdict.value for each in report.open_transactions} - {"OPEN_WITHIN_TIMEOUT"}
     return bool(verdicts - {"UNKNOWN_NO_COORDINATOR_DATA"}) or (bool(verdicts) and report.waiting.records > 0)
@@ -282,13 +283,13 @@ def test_command_line(case: Case) -> None:
     log_dir = LogDir(str(case.answered))
     circumstances = Circumstances(case.recorded_at_ms)
     reports = [
-        lso_report(log_dir.partition(*each), log_dir.coordinator, circumstances, with_lost=True)
+        explanation_of(log_dir.partition(*each), log_dir.coordinator, circumstances, with_lost=True)
         for each in internal_last(log_dir.topic_partitions)
     ]
     status, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "json")
     rows = json.loads(text)
     assert status == int(any(map(readers_are_blocked, reports)))
-    assert rows == [each.as_dict() for each in reports]
+    assert rows == [each.to_dict() for each in reports]
     assert all(list(row) == FIELDS for row in rows)
     _, text = run(case.answered, "--now", case.recorded_at_ms, "--format", "jsonl")
     assert [json.loads(line) for line in text.splitlines()] == rows

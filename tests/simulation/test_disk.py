@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from txnkafka.testing.memory_file import MemoryFile
+from txnkafka.testing.memory_files import MemoryFile
 from txnkafka.testing.simulation.disk import Died, SimulatedFiles
 from txnkafka.testing.unsynced import Unsynced
 

@@ -65,8 +65,8 @@ def test_public_names_of_a_partition(tmp_path: Path) -> None:
     """A name more is a promise more: it needs a line in docs/python.md."""
     view: PartitionView = partition(tmp_path, {0: [batch(0, 3)]})
     assert {name for name in dir(view) if not name.startswith("_")} == {
-        "aborted_transactions", "arrow_batches", "close", "count", "files", "findings", "high_watermark",
-        "iter_transactions", "last_stable_offset", "log_end_offset", "log_start_offset",
+        "aborted_transactions", "arrow_batches", "close", "count", "explain", "files", "findings",
+        "high_watermark", "iter_transactions", "last_stable_offset", "log_end_offset", "log_start_offset",
         "offset_for_timestamp", "open_transactions", "partition", "path", "plan", "producer_state",
         "producers", "read", "records", "segments", "source", "to_arrow", "to_pandas", "to_polars", "topic",
         "topic_id", "topic_partition", "transactions",

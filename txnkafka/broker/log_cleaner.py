@@ -16,7 +16,7 @@ from txnkafka.broker.jobs import Job
 from txnkafka.config import CleanerConfig
 from txnkafka.errors import KafkaError, KafkaStorageError
 from txnkafka.storage.cleaner.cleaner_pass import CleanerPass
-from txnkafka.storage.cleaner.compaction import LogToClean
+from txnkafka.storage.cleaner.log_to_clean import LogToClean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

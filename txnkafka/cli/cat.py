@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.record_text import Printing
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir
-    from txnkafka.logdir.directory import ReadMethod
+    from txnkafka.logdir.directory_files import ReadMethod
     from txnkafka.model import TopicPartition
 
 __all__ = ["cat"]

@@ -12,8 +12,7 @@ from txnkafka.cli.completion import PathOrAddress
 from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.output import json_text, printable, write_json, write_text
 from txnkafka.cli.target import storage_option
-from txnkafka.cli.times import iso_time
-from txnkafka.shown import offset_range
+from txnkafka.shown import iso_time, offset_range
 
 if TYPE_CHECKING:
     from txnkafka.cli.dump_log import LogOptions, Row

@@ -14,15 +14,14 @@ from txnkafka.cli.named import is_named
 from txnkafka.cli.output import FORMATS, Layout, printable, write_json, write_paragraph, write_table
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import target_options
-from txnkafka.cli.times import iso_time
-from txnkafka.shown import counted, size
+from txnkafka.shown import counted, iso_time, size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from txnkafka.cli.output import Messages
+    from txnkafka.logdir.explain import Explanation, JudgedTransaction
     from txnkafka.logdir.group_lag import GroupLag, PendingCommit
-    from txnkafka.logdir.lso import JudgedTransaction, LsoReport
     from txnkafka.model import TopicPartition
 
 __all__ = ["groups"]
@@ -167,7 +166,7 @@ def _sentences(lags: list[GroupLag]) -> Iterator[tuple[str, str | None]]:
         )
 
 
-def _behind(topic_partition: TopicPartition, report: LsoReport, judged: JudgedTransaction) -> str:
+def _behind(topic_partition: TopicPartition, report: Explanation, judged: JudgedTransaction) -> str:
     whose = _owner("transaction", judged.transactional_id, judged.transaction.producer_id)
     held = f"{counted(report.waiting.records, 'record')} ({size(report.waiting.bytes)})"
     return (

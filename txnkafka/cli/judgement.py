@@ -13,17 +13,17 @@ from txnkafka.cli.command import Function, add_options
 from txnkafka.cli.named import check_patterns
 from txnkafka.cli.output import write_paragraph
 from txnkafka.cli.target import chosen_partitions, is_chosen, open_log_dir
-from txnkafka.cli.times import Timestamp, iso_minute
+from txnkafka.cli.times import Timestamp
 from txnkafka.model import TopicPartition
-from txnkafka.shown import counted, duration
+from txnkafka.shown import counted, duration, iso_minute
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.progress import Progress
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
-    from txnkafka.logdir.directory import ReadMethod
+    from txnkafka.logdir.directory_files import ReadMethod
+    from txnkafka.logdir.explain import Explanation, JudgedTransaction
     from txnkafka.logdir.group_lag import GroupLag
-    from txnkafka.logdir.lso import JudgedTransaction, LsoReport
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.strip import Strip
 
@@ -40,11 +40,11 @@ now_option = click.option(
 class Judged(NamedTuple):
     """The report on a partition, with its strip if one was drawn."""
 
-    report: LsoReport
+    report: Explanation
     strip: Strip | None
 
 
-Draw = Callable[["PartitionView", "LsoReport"], "Strip | None"]
+Draw = Callable[["PartitionView", "Explanation"], "Strip | None"]
 
 
 def judge_options(function: Function) -> Function:
@@ -94,7 +94,7 @@ class Judges:
         self._with_lost = with_lost
         self._max_transaction_timeout_ms = max_minutes * MINUTE_MS
         self._here = frozenset(self.log_dir.topic_partitions)
-        self._reports: dict[TopicPartition, LsoReport | None] = {}
+        self._reports: dict[TopicPartition, Explanation | None] = {}
 
     @property
     def could_not(self) -> int:
@@ -169,11 +169,11 @@ class Judges:
         read = {topic_partition for _, topic_partition in there}
         chosen_partitions(self.log_dir, self._topics, self._partitions, read)
 
-    def _chosen_report(self, topic_partition: TopicPartition) -> LsoReport | None:
+    def _chosen_report(self, topic_partition: TopicPartition) -> Explanation | None:
         is_wanted = is_chosen(topic_partition, self._topics, self._partitions)
         return self._report_of(topic_partition) if is_wanted else None
 
-    def _report_of(self, topic_partition: TopicPartition) -> LsoReport | None:
+    def _report_of(self, topic_partition: TopicPartition) -> Explanation | None:
         """Return the cached report on a partition; None when it is not here or cannot be read."""
         from txnkafka.errors import KafkaError
 
@@ -189,13 +189,13 @@ class Judges:
                     self._messages.error(f"{topic_partition}: {error}")
         return self._reports[topic_partition]
 
-    def _report(self, view: PartitionView) -> LsoReport:
-        from txnkafka.logdir.lso import lso_report
+    def _report(self, view: PartitionView) -> Explanation:
+        from txnkafka.logdir.lso import explanation_of
         from txnkafka.logdir.verdict import Circumstances
 
         now_ms, origin = self._clock.at(view)
         circumstances = Circumstances(now_ms, self._max_transaction_timeout_ms, now_origin=origin)
-        return lso_report(view, self.log_dir.coordinator, circumstances, with_lost=self._with_lost)
+        return explanation_of(view, self.log_dir.coordinator, circumstances, with_lost=self._with_lost)
 
     def write_summary(self, *, stuck: bool) -> None:
         """Write the number of stuck partitions, if several were judged or only stuck ones are shown, and the
@@ -221,7 +221,7 @@ class _Tally:
         self._internal = self._stuck = self._waiting = 0
         self._latest_ms = -1  # time of the last judgement "within its timeout"
 
-    def add(self, report: LsoReport) -> None:
+    def add(self, report: Explanation) -> None:
         """Count a partition."""
         from txnkafka.logdir.names import is_internal
 

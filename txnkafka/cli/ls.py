@@ -12,14 +12,13 @@ from txnkafka.cli.command import Command
 from txnkafka.cli.output import FORMATS, Layout, write_json, write_table, write_text
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import is_chosen, open_log_dir, readable_partitions, target_options
-from txnkafka.cli.times import iso_time
-from txnkafka.shown import counted, size
+from txnkafka.shown import counted, iso_time, size
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import LogDir, PartitionView, SegmentReader
-    from txnkafka.logdir.directory import ReadMethod
+    from txnkafka.logdir.directory_files import ReadMethod
     from txnkafka.model import TopicPartition
 
 __all__ = ["ls"]

@@ -15,7 +15,7 @@ from txnkafka.cli.target import target_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
-    from txnkafka.logdir.lso import LsoReport
+    from txnkafka.logdir.explain import Explanation
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.strip import Strip
 
@@ -53,11 +53,11 @@ def lso(messages: Messages, /, *, stuck: bool, output_format: str, **options: An
     return judges.status
 
 
-def _no_strip(view: PartitionView, report: LsoReport) -> None:
+def _no_strip(view: PartitionView, report: Explanation) -> None:
     return None
 
 
-def _strip(view: PartitionView, report: LsoReport) -> Strip | None:
+def _strip(view: PartitionView, report: Explanation) -> Strip | None:
     """Draw a stuck partition from shortly before its last stable offset; earlier offsets are stable and not
     read."""
     from txnkafka.cli.strip_text import cells_of_width
@@ -72,10 +72,10 @@ def _strip(view: PartitionView, report: LsoReport) -> Strip | None:
 
 def _write(reports: Iterator[Judged], output_format: str) -> None:
     if output_format == "json":
-        write_json([judged.report.as_dict() for judged in reports])
+        write_json([judged.report.to_dict() for judged in reports])
     elif output_format == "jsonl":
         for judged in reports:
-            write_json(judged.report.as_dict())
+            write_json(judged.report.to_dict())
     else:
         from txnkafka.cli.lso_text import write_reports, write_wide
 

@@ -15,11 +15,10 @@ from txnkafka._core.text import FIELDS, TextWriter
 from txnkafka.cli.decoded_content import Decoded, Undecoded, plain
 from txnkafka.cli.output import json_text, printable
 from txnkafka.cli.record_template import Template, template_lines
-from txnkafka.cli.times import iso_time
 from txnkafka.errors import DecodeError
 from txnkafka.logdir.decoded import Decode, decoded
 from txnkafka.record.batch import Record, records_of
-from txnkafka.shown import plain_name
+from txnkafka.shown import iso_time, plain_name
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer

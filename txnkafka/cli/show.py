@@ -15,7 +15,7 @@ from txnkafka.cli.target import target_options
 
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
-    from txnkafka.logdir.lso import LsoReport
+    from txnkafka.logdir.explain import Explanation
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.strip import Strip
 
@@ -72,14 +72,14 @@ def show(messages: Messages, /, *, stuck: bool, cells: int | None, output_format
     return judges.status
 
 
-def _strip(view: PartitionView, report: LsoReport, cells: int) -> Strip:
+def _strip(view: PartitionView, report: Explanation, cells: int) -> Strip:
     from txnkafka.logdir.strip import strip_of
 
     return strip_of(view, cells, hanging=report.hanging_producers)
 
 
 def _row(judged: Judged) -> dict[str, Any]:
-    row = judged.report.as_dict()
+    row = judged.report.to_dict()
     names = ("topic", "partition", "log_start_offset", "log_end_offset", "high_watermark",
              "last_stable_offset", "verdict", "is_stuck")  # fmt: skip
     assert judged.strip is not None

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from txnkafka.cli.output import Messages
     from txnkafka.logdir import LogDir
-    from txnkafka.logdir.directory import ReadMethod
+    from txnkafka.logdir.directory_files import ReadMethod
 
 __all__ = [
     "Partitions",

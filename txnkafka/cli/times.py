@@ -1,10 +1,10 @@
-"""Parses and prints times: epoch milliseconds, ISO 8601 or ``now`` in, ISO 8601 in UTC out."""
+"""Parses times: epoch milliseconds, ISO 8601 or ``now``."""
 
 from __future__ import annotations
 
 import click
 
-__all__ = ["Timestamp", "iso_minute", "iso_time"]
+__all__ = ["Timestamp"]
 
 NOW = "now"
 LEAST_MS = 10**11  # in March 1973: a smaller number is a time in seconds
@@ -42,23 +42,3 @@ class Timestamp(click.ParamType):  # type: ignore[type-arg]  # generic from clic
             self.fail(f"{text!r} is not a time; a time is {FORMS}", param, ctx)
         moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
         return (moment - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1)
-
-
-def iso_time(timestamp_ms: int | None) -> str:
-    """Return ISO 8601 in UTC with milliseconds; ``-`` for None, the plain number for times outside the
-    calendar."""
-    from datetime import datetime, timedelta
-
-    if timestamp_ms is None or timestamp_ms == -1:
-        return "-"
-    try:
-        moment = datetime(1970, 1, 1) + timedelta(milliseconds=timestamp_ms)
-    except OverflowError:
-        return str(timestamp_ms)
-    return f"{moment.isoformat(timespec='milliseconds')}Z"
-
-
-def iso_minute(timestamp_ms: int) -> str:
-    """Return ISO 8601 in UTC without seconds, as in ``2026-01-31T12:00Z``."""
-    text = iso_time(timestamp_ms)
-    return f"{text[:16]}Z" if text.endswith("Z") else text

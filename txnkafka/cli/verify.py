@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir import Finding, PartitionView
-    from txnkafka.logdir.directory import ReadMethod
+    from txnkafka.logdir.directory_files import ReadMethod
     from txnkafka.logdir.verify.report import VerifyReport
 
 __all__ = ["verify"]

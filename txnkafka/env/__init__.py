@@ -3,7 +3,8 @@ tests can replace it."""
 
 from __future__ import annotations
 
-from txnkafka.env.address import AnyPath, is_remote, list_of_paths, open_file_system, without_password
+from txnkafka.env.address import AnyPath, is_remote, list_of_paths, open_file_system
+from txnkafka.env.address_password import without_password
 from txnkafka.env.clock import Clock, SystemClock, running_seconds
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock, Volume
 from txnkafka.env.durable import (

@@ -11,13 +11,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from txnkafka.env.address_password import without_password
 from txnkafka.env.filesystem import FileSystem, LocalFileSystem
 from txnkafka.errors import LogDirError
 
-__all__ = ["AnyPath", "is_remote", "list_of_paths", "open_file_system", "without_password"]
+__all__ = ["AnyPath", "is_remote", "list_of_paths", "open_file_system"]
 
 AnyPath = str | os.PathLike[str]
-_PASSWORD = re.compile(r"(?<=://)([^/?#:@]*):([^/?#]*)@")
 _BROKER = re.compile(r"kafka:.*|[\w.-]+:\d{1,5}(?:,[\w.-]+:\d{1,5})*|\[[\da-f:]+\]:\d{1,5}", re.IGNORECASE)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z\d+.-]+):(?:(//[^/]*)(?=/|$)|(?=/))")
 
@@ -75,17 +75,6 @@ def _refuse_broker(path: str) -> None:
             f"{without_password(path)} is the address of a broker, but this reads files: "
             "use kcat or kafka-console-consumer.sh, or name the broker's log directory"
         )
-
-
-def without_password(address: str) -> str:
-    """Return an address with its password replaced by ``***``, safe for messages."""
-    return _PASSWORD.sub(r"\1:***@", address, count=1)
-
-
-def password_of(address: str) -> str:
-    """Return the password in an address, or an empty string."""
-    found = _PASSWORD.search(address)
-    return found[2] if found else ""
 
 
 def is_remote(path: str) -> bool:

@@ -10,7 +10,7 @@ import urllib.parse
 import urllib.request
 from typing import Any, Final
 
-from txnkafka.env.address import password_of, without_password
+from txnkafka.env.address_password import password_of, without_password
 from txnkafka.errors import KafkaError
 
 __all__ = ["HttpSource", "HttpStatusError"]

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
-from txnkafka.env.address import password_of, without_password
+from txnkafka.env.address_password import password_of, without_password
 from txnkafka.env.filesystem import DirectoryEntry
 from txnkafka.env.remote_backend import connect, explained, is_panic
 from txnkafka.env.remote_file import RemoteFile

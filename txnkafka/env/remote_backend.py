@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from txnkafka.env.address import password_of, without_password
+from txnkafka.env.address_password import password_of, without_password
 from txnkafka.env.storage_options import hint, obstore_options
 from txnkafka.errors import LogDirError
 

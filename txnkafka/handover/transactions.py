@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from txnkafka.handover.report import Owner, TransactionRow, error, warning
-from txnkafka.logdir.lso import lso_report
+from txnkafka.logdir.lso import explanation_of
 from txnkafka.logdir.verdict import NEVER_TIMES_OUT, Circumstances, Verdict
 from txnkafka.shown import duration
 from txnkafka.wire.records import TransactionState
@@ -18,7 +18,7 @@ from txnkafka.wire.records import TransactionState
 if TYPE_CHECKING:
     from txnkafka.logdir import Finding, PartitionView
     from txnkafka.logdir.coordinator import CoordinatorView
-    from txnkafka.logdir.lso import JudgedTransaction
+    from txnkafka.logdir.explain import JudgedTransaction
     from txnkafka.wire.records import TransactionMetadata
 
 __all__ = ["coordinator_findings", "hanging", "may_be_decided", "transaction_rows"]
@@ -73,7 +73,7 @@ def hanging(views: Iterable[PartitionView], coordinator: CoordinatorView, now_ms
     """Yield a finding for each open transaction that no owner will end by itself, so that it blocks
     ``read_committed`` readers for ever."""
     for view in views:
-        for judged in lso_report(view, coordinator, Circumstances(now_ms)).open_transactions:
+        for judged in explanation_of(view, coordinator, Circumstances(now_ms)).open_transactions:
             if judged.verdict.is_hanging or judged.verdict is Verdict.COMPLETED_WITHOUT_MARKER:
                 yield warning(
                     "hanging-transaction", view.path,
@@ -88,7 +88,7 @@ def may_be_decided(views: Iterable[PartitionView], coordinator: CoordinatorView)
     """Return True if an open transaction belongs to a transactional id that will not end it: the
     coordinator's log may have its outcome."""
     for view in views:
-        report = lso_report(view, coordinator, Circumstances(0)) if view.open_transactions else None
+        report = explanation_of(view, coordinator, Circumstances(0)) if view.open_transactions else None
         view.close()
         opened = [] if report is None else report.open_transactions
         if any(each.coordinator is not None and not _is_alive(each) for each in opened):

@@ -12,7 +12,7 @@ producer may write any timestamp.
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.logdir.header_pass import segment_containing
@@ -26,10 +26,11 @@ from txnkafka.storage.formats import (
 
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem
-    from txnkafka.logdir.directory import LogDir
-    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.coordinator import CoordinatorView
+    from txnkafka.logdir.log_view import LogView
+    from txnkafka.logdir.partition_source import PartitionSource
 
-__all__ = ["DirectoryClock", "Moment"]
+__all__ = ["Directory", "DirectoryClock", "Moment"]
 
 AGREEMENT_MS = 60_000  # a log file's time is close to its last record's
 UNKNOWN = -1
@@ -48,23 +49,43 @@ class Moment(NamedTuple):
     origin: str
 
 
+class Directory(Protocol):
+    """The part of a ``LogDir`` that a judgement needs."""
+
+    @property
+    def file_system(self) -> FileSystem:
+        """The file system of its partitions."""
+
+    @property
+    def sources(self) -> list[PartitionSource]:
+        """The sources of all its partitions."""
+
+    @property
+    def coordinator(self) -> CoordinatorView:
+        """The state in its ``__transaction_state`` partitions."""
+
+
 class DirectoryClock:
     """Returns the time for judging the partitions of ``log_dir``.
 
-    ``machine_ms`` is the machine's time; ``override_ms`` is the time that the user chose, if any.
+    ``machine_ms`` is the machine's time; ``override_ms`` is the time that the user chose, if any, with
+    ``option``.
     """
 
-    def __init__(self, log_dir: LogDir, machine_ms: int, override_ms: int | None = None) -> None:
+    def __init__(
+        self, log_dir: Directory, machine_ms: int, override_ms: int | None = None, *, option: str = "--now"
+    ) -> None:
         self._log_dir = log_dir
+        self._option = option
         self._machine_ms = machine_ms
         self._override_ms = override_ms
         self._newest_ms: int | None = None
 
-    def at(self, view: PartitionView | None = None) -> Moment:
+    def at(self, view: LogView | None = None) -> Moment:
         """Return the time for one partition, whose end markers may be newer than all other times, or for the
         coordinator (None)."""
         if self._override_ms is not None:
-            return Moment(self._override_ms, "as --now says")
+            return Moment(self._override_ms, f"as {self._option} says")
         if self._is_being_written:
             return Moment(self._machine_ms, "by this machine's clock: a broker has locked the directory")
         newest = self._directory_ms()
@@ -72,7 +93,7 @@ class DirectoryClock:
             newest = max(newest, _newest_marker_ms(view))
         if newest == UNKNOWN:
             return Moment(self._machine_ms, "by this machine's clock: no broker's time is in this directory")
-        return Moment(newest, "the newest time in this directory; --now overrides")
+        return Moment(newest, f"the newest time in this directory; {self._option} overrides")
 
     @cached_property
     def _is_being_written(self) -> bool:
@@ -104,7 +125,7 @@ def _newest_file_ms(files: FileSystem, path: str, endings: tuple[str, ...]) -> i
     return max((entry.modified_ms for entry in entries if entry.name.endswith(endings)), default=UNKNOWN)
 
 
-def _newest_marker_ms(view: PartitionView) -> int:
+def _newest_marker_ms(view: LogView) -> int:
     """Return the newest time of an end marker from the segment of the last stable offset on."""
     segments = view.segments
     first = segment_containing(segments, view.last_stable_offset) if segments else 0

@@ -17,12 +17,15 @@ from typing import TYPE_CHECKING
 from txnkafka.coordinator import TransactionStates, string_hash
 from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS
 from txnkafka.coordinator.txn_image import PREPARED
+from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.logdir.replay import damaged, replay
+from txnkafka.logdir.requested import records_requested
+from txnkafka.model import IsolationLevel
 from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 
 if TYPE_CHECKING:
     from txnkafka.logdir.finding import Finding
-    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.log_view import LogView
 
 __all__ = ["CoordinatorView", "replay_transaction_log"]
 
@@ -43,7 +46,7 @@ class CoordinatorView:
     partitions: tuple[int, ...]
     damaged_partitions: frozenset[int]
     findings: tuple[Finding, ...] = ()
-    views: Mapping[int, PartitionView] = field(default_factory=dict)
+    views: Mapping[int, LogView] = field(default_factory=dict)
 
     def last_prepared(self, transactional_id: str) -> TransactionMetadata | None:
         """Read the last PREPARE_* record of a transactional id, which lists the partitions of its last ended
@@ -52,7 +55,8 @@ class CoordinatorView:
         if view is None:
             return None
         with closing(view):
-            for record in view.records(isolation_level="read_uncommitted", on_corrupt="skip"):
+            request = ReadRequest(isolation_level=IsolationLevel.READ_UNCOMMITTED, on_corrupt="skip")
+            for record in records_requested(view, request):
                 key = decode_transaction_log(record.key, None).key
                 if key is None or key["transactional_id"] != transactional_id:
                     continue
@@ -117,14 +121,14 @@ class CoordinatorView:
         return self.located.get(transactional_id) not in self.damaged_partitions
 
 
-def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
+def replay_transaction_log(views: Iterable[LogView]) -> CoordinatorView:
     """Load the partitions of ``__transaction_state``."""
     transactions: dict[str, TransactionMetadata] = {}
     located: dict[str, int] = {}
     partitions: list[int] = []
     damage: set[int] = set()
     findings: list[Finding] = []
-    read: dict[int, PartitionView] = {}
+    read: dict[int, LogView] = {}
     for view in views:
         read[view.partition] = view
         before = len(findings)
@@ -139,7 +143,7 @@ def replay_transaction_log(views: Iterable[PartitionView]) -> CoordinatorView:
     )
 
 
-def _last_states(view: PartitionView, findings: list[Finding]) -> list[TransactionMetadata]:
+def _last_states(view: LogView, findings: list[Finding]) -> list[TransactionMetadata]:
     states = TransactionStates()
     for event in replay(view, findings, states.kept_bytes):
         states.replay(event)

@@ -6,38 +6,29 @@ Checkpoints, markers and metadata may be missing; their facts are then unknown.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeVar, get_args
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system, thread_count
-from txnkafka.errors import CorruptFileError, LogDirError, UnknownTopicOrPartitionError
-from txnkafka.logdir.display import directory_html
+from txnkafka.errors import LogDirError, UnknownTopicOrPartitionError
+from txnkafka.logdir.directory_files import CHECKPOINTS, DirectoryFiles, ReadMethod
+from txnkafka.logdir.display import html_table
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.names import topic_matches, what_there_is, without_internal
 from txnkafka.logdir.partition import PartitionView
 from txnkafka.logdir.partition_source import PartitionSource
-from txnkafka.logdir.tables import Partitions, PartitionTables
+from txnkafka.logdir.partitions import Partitions, PartitionTables
 from txnkafka.model import TopicPartition
 from txnkafka.storage.formats import (
-    CLEAN_SHUTDOWN_FILE,
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOCK_FILE,
-    LOG_START_OFFSET_CHECKPOINT,
     META_PROPERTIES,
     PARTITION_METADATA,
-    RECOVERY_POINT_CHECKPOINT,
     PartitionDirectory,
-    parse_offset_checkpoint,
     parse_partition_directory,
-    parse_partition_metadata,
     parse_segment_file,
 )
-from txnkafka.storage.formats.checkpoint import parse_repair
 from txnkafka.storage.formats.kafka_files import holds_log
-from txnkafka.storage.formats.limits import CHECKPOINT_LIMIT, SMALL_FILE_LIMIT
 
 if TYPE_CHECKING:
     from txnkafka.logdir.coordinator import CoordinatorView
@@ -46,17 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LogDir", "ReadMethod", "TopicView"]
 
-CHECKPOINTS = (
-    CLEANER_OFFSET_CHECKPOINT,
-    HIGH_WATERMARK_CHECKPOINT,
-    LOG_START_OFFSET_CHECKPOINT,
-    RECOVERY_POINT_CHECKPOINT,
-)
 MOST_NAMED, MOST_SEARCHED = 3, 100
-ReadMethod = Literal["auto", "mmap", "pread"]
-T = TypeVar("T")
-_REWRITE = "run 'txnkafka repair': it writes the file again. Until then it is read as if it were missing"
-_RESTORE = "restore the file: the broker does not start with it. It is read as if it were missing"
 
 
 class TopicView(NamedTuple):
@@ -106,7 +87,11 @@ class LogDir(PartitionTables):
         return f"LogDir({', '.join(map(repr, self.paths))})"
 
     def _repr_html_(self) -> str:
-        return directory_html(self)
+        """Return the topics as a table."""
+        views = self.topics.values()
+        rows = ((view.name, f"{len(view.partitions):,}", view.topic_id or "unknown") for view in views)
+        caption = f"Log directory {', '.join(self.paths)}"
+        return html_table(caption, ("topic", "partitions", "topic id"), rows, len(views))
 
     @property
     def topic_partitions(self) -> list[TopicPartition]:
@@ -135,7 +120,7 @@ class LogDir(PartitionTables):
             raise TypeError(f"a partition is named by a str and an int, not by {topic!r} and {partition!r}")
         source = self._sources.get(TopicPartition(topic, partition))
         if source is not None:
-            return PartitionView(source)
+            return PartitionView(source, directory=self)
         view = self.topics.get(topic)
         there = (
             what_there_is("partitions", list(map(str, view.partitions)), "")
@@ -217,7 +202,7 @@ class LogDir(PartitionTables):
         if named:
             self.file_system.load(path, (PARTITION_METADATA, *CHECKPOINTS))
         current = {directory.topic_partition for directory in named.values() if directory.state == "current"}
-        directory = _Directory(self, path, current)
+        directory = self._files_of(path, current)
         for name, parsed in named.items():
             full = self.file_system.join(path, name)
             if parsed.state != "current":
@@ -279,6 +264,11 @@ class LogDir(PartitionTables):
             self._note("foreign-file", "warning", self.file_system.join(path, name), text, "move it away")
         return False
 
+    def _files_of(self, path: str, wanted: Iterable[TopicPartition]) -> DirectoryFiles:
+        return DirectoryFiles(
+            self.file_system, path, wanted, self.findings, threads=self.threads, io=self._io
+        )  # fmt: skip
+
     def _note(self, code: str, severity: str, path: str, text: str, remedy: str) -> None:
         self.findings.append(Finding(path, None, severity, code, text, remedy))
 
@@ -305,7 +295,7 @@ class LogDir(PartitionTables):
         parent, name = self.file_system.split(path)
         parsed = parse_partition_directory(name)
         topic_partition = parsed.topic_partition if parsed else TopicPartition(name.strip(".") or "log", 0)
-        directory = _Directory(self, parent, {topic_partition})
+        directory = self._files_of(parent, {topic_partition})
         source = directory.source(path, topic_partition)._replace(is_named=parsed is not None)
         if parsed is not None and parsed.state != "current":
             source = source._replace(state=parsed.state)
@@ -331,70 +321,3 @@ def _nothing_of_kafka(named: list[str]) -> str:
         return "it contains neither partition directories (topic-0) nor segments (*.log)"
     names = ", ".join([*named[:MOST_NAMED], *(["…"] if len(named) > MOST_NAMED else [])])
     return f"it has no {META_PROPERTIES}, and what looks like a partition ({names}) has no file of Kafka's"
-
-
-class _Directory:
-    """Facts about the partitions of one log directory: checkpoints, metadata, shutdown marker."""
-
-    def __init__(self, owner: LogDir, path: str, wanted: Iterable[TopicPartition]) -> None:
-        parse_offsets = partial(parse_offset_checkpoint, only=frozenset(wanted))
-        self._owner = owner
-        self.file_system = owner.file_system
-        self._path = path
-        self.log_starts = self._parse(LOG_START_OFFSET_CHECKPOINT, parse_offsets) or {}
-        self.high_watermarks = self._parse(HIGH_WATERMARK_CHECKPOINT, parse_offsets) or {}
-        self.recovery_points = self._parse(RECOVERY_POINT_CHECKPOINT, parse_offsets)
-        self.cleaned = self._parse(CLEANER_OFFSET_CHECKPOINT, parse_offsets) or {}
-        self.clean_shutdown = self._exists(CLEAN_SHUTDOWN_FILE)
-        self.repair = self._repair() if self.clean_shutdown else None
-        self.being_written = self.file_system.is_locked(self.file_system.join(path, LOCK_FILE))
-        self.is_log_directory = self._exists(META_PROPERTIES)
-
-    def _exists(self, name: str) -> bool:
-        try:
-            return self.file_system.exists(self.file_system.join(self._path, name))
-        except OSError:
-            return False  # a finding reports that the checkpoints could not be read either
-
-    def _repair(self) -> bool | None:
-        try:
-            path = self.file_system.join(self._path, CLEAN_SHUTDOWN_FILE)
-            return parse_repair(self.file_system.read(path, SMALL_FILE_LIMIT))
-        except (OSError, CorruptFileError):
-            return None  # only its existence matters
-
-    def _parse(self, name: str, parse: Callable[[bytes], T], path: str | None = None) -> T | None:
-        """Parse a small file; None if it is missing, or if it is malformed, which adds a finding."""
-        full = self.file_system.join(path or self._path, name)
-        try:
-            if not self.file_system.exists(full):
-                return None
-            return parse(self.file_system.read(full, SMALL_FILE_LIMIT if path else CHECKPOINT_LIMIT))
-        except (OSError, CorruptFileError) as error:
-            reason = error.reason if isinstance(error, CorruptFileError) else str(error)
-            text, remedy = f"not readable: {reason}", _RESTORE if path else _REWRITE
-            self._owner._note("bad-checkpoint", "warning", full, text, remedy)
-            return None
-
-    @property
-    def _may_map(self) -> bool:
-        return self.file_system.maps_files and not self.being_written
-
-    def source(self, path: str, topic_partition: TopicPartition) -> PartitionSource:
-        metadata = self._parse(PARTITION_METADATA, parse_partition_metadata, path)
-        recovery_points = self.recovery_points
-        return PartitionSource(
-            file_system=self.file_system,
-            path=path,
-            topic_partition=topic_partition,
-            topic_id=metadata.topic_id if metadata else None,
-            log_start_offset=self.log_starts.get(topic_partition),
-            high_watermark=self.high_watermarks.get(topic_partition),
-            recovery_point=None if recovery_points is None else recovery_points.get(topic_partition, 0),
-            cleaned_to=self.cleaned.get(topic_partition, 0),
-            clean_shutdown=self.clean_shutdown and not self.being_written,
-            repair=self.repair,
-            being_written=self.being_written,
-            threads=self._owner.threads,
-            mapped=self._owner._io == "mmap" or (self._owner._io == "auto" and self._may_map),
-        )

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
+    from txnkafka.logdir.explain import Explanation, JudgedTransaction
     from txnkafka.logdir.group_members import GroupMember
     from txnkafka.logdir.groups import GroupsView
-    from txnkafka.logdir.lso import JudgedTransaction, LsoReport
     from txnkafka.model import TopicPartition
     from txnkafka.wire.records import OffsetAndMetadata
 
@@ -50,7 +50,7 @@ class GroupLag(NamedTuple):
     committed: OffsetAndMetadata | None
     pending: tuple[PendingCommit, ...]
     member: GroupMember | None
-    report: LsoReport | None
+    report: Explanation | None
 
     @property
     def lag(self) -> int | None:
@@ -104,14 +104,14 @@ class GroupLag(NamedTuple):
             "metadata": None if committed is None else committed.metadata,
             "commit_timestamp": None if committed is None else committed.commit_timestamp,
             "pending_offsets": [each.as_dict() for each in self.pending],
-            "waits_behind": None if behind is None else behind.as_dict(),
+            "waits_behind": None if behind is None else behind.to_dict(),
             "is_stuck": self.is_stuck,
         }
 
 
 def group_lags(
     groups: GroupsView,
-    report_of: Callable[[TopicPartition], LsoReport | None],
+    report_of: Callable[[TopicPartition], Explanation | None],
     pending_in: Callable[[int], tuple[str | None, JudgedTransaction | None]],
 ) -> Iterator[GroupLag]:
     """Yield each group in each partition, sorted. ``report_of`` returns the report on a partition (None if it

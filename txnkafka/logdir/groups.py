@@ -19,7 +19,7 @@ from txnkafka.wire.records import OffsetAndMetadata, decode_group_log
 if TYPE_CHECKING:
     from txnkafka.coordinator import CommittedOffset
     from txnkafka.logdir.finding import Finding
-    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.log_view import LogView
 
 __all__ = ["GroupsView", "PendingOffset", "replay_offsets_log"]
 
@@ -44,7 +44,7 @@ class GroupsView(NamedTuple):
 
 
 def replay_offsets_log(
-    views: Iterable[PartitionView], topic_names: Mapping[str, str] | None = None
+    views: Iterable[LogView], topic_names: Mapping[str, str] | None = None
 ) -> GroupsView:
     """Load the partitions of ``__consumer_offsets``; ``topic_names`` maps topic ids to names."""
     result = GroupsView({}, {}, (), (), {})
@@ -71,7 +71,7 @@ def _kept_bytes(offsets: Offsets, members: GroupMembers) -> int:
 
 
 def _decoded(
-    view: PartitionView, records: Iterable[CommittedOffset], findings: list[Finding]
+    view: LogView, records: Iterable[CommittedOffset], findings: list[Finding]
 ) -> Iterator[tuple[tuple[str, TopicPartition], int, OffsetAndMetadata]]:
     for record_offset, key, raw in records:
         record = decode_group_log(key, raw)

@@ -12,7 +12,7 @@ from txnkafka._core.read_committed import TransactionScan
 from txnkafka.logdir.header_pass import header_pass
 
 if TYPE_CHECKING:
-    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.log_view import LogView
 
 __all__ = ["Lost", "lost_in"]
 
@@ -27,7 +27,7 @@ class Lost(NamedTuple):
     records: int
 
 
-def lost_in(view: PartitionView) -> Lost:
+def lost_in(view: LogView) -> Lost:
     """Return the losses between the log start and the log end. Raises the errors of reading headers."""
     segments, start, end = view.segments, view.log_start_offset, view.log_end_offset
     missing: list[tuple[int, int]] = []

@@ -14,20 +14,22 @@ from txnkafka.coordinator import LogEvent, log_events
 from txnkafka.errors import KafkaError
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.read import read_unit
+from txnkafka.logdir.read_request import ReadRequest
+from txnkafka.logdir.requested import units_of
 from txnkafka.model import IsolationLevel
 from txnkafka.record.batch import Record, records_of
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.storage.formats.order import misplaced_batches
 
 if TYPE_CHECKING:
-    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.log_view import LogView
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
 __all__ = ["damaged", "replay"]
 
 
-def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
+def replay(view: LogView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
     """Yield all events of a partition's log. Damage and unreadable logs are left out and appended to
     ``findings``.
 
@@ -46,7 +48,7 @@ def replay(view: PartitionView, findings: list[Finding], kept_bytes: Callable[[]
         view.close()
 
 
-def damaged(view: PartitionView, reason: str) -> Finding:
+def damaged(view: LogView, reason: str) -> Finding:
     """Return a finding for the loss of part of a coordinator's log: the state from the rest may be
     outdated."""
     return Finding(
@@ -57,7 +59,7 @@ def damaged(view: PartitionView, reason: str) -> Finding:
 
 
 def _bounded(
-    view: PartitionView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]
+    view: LogView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]
 ) -> Iterator[LogEvent]:
     """Yield events until the caller keeps too many bytes. The kept bytes are counted each time half of the
     limit has been replayed, so that counting costs no more than replaying."""
@@ -76,10 +78,11 @@ def _bounded(
         yield event
 
 
-def _replay(view: PartitionView, findings: list[Finding], on_corrupt: OnCorrupt) -> Iterator[LogEvent]:
+def _replay(view: LogView, findings: list[Finding], on_corrupt: OnCorrupt) -> Iterator[LogEvent]:
     found: list[Finding] = []
     units: dict[str, list[ReadUnit]] = {}
-    for unit in view.plan(isolation_level=IsolationLevel.READ_UNCOMMITTED, findings=found):
+    request = ReadRequest(isolation_level=IsolationLevel.READ_UNCOMMITTED)
+    for unit in units_of(view, request, findings=found):
         units.setdefault(unit.path, []).append(unit)
     findings += [damaged(view, each.message) for each in found if each.code == "missing-segment"]
     decoder = ChunkDecoder()

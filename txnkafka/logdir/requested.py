@@ -13,7 +13,10 @@ from txnkafka.logdir.noted_offsets import known_high_watermark
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit, since
 from txnkafka.logdir.read import opened
 from txnkafka.logdir.read_ahead import NewDecoder, read_in_order, unit_bytes_of
+from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.logdir.survey import survey
+from txnkafka.logdir.timestamps import offset_for_timestamp
+from txnkafka.record.batch import records_of
 from txnkafka.record.chunk import ChunkDecoder
 from txnkafka.record.filter import RecordFilter, decoder_for
 from txnkafka.record.predicate import ANY, bind, bounds_of
@@ -21,8 +24,9 @@ from txnkafka.record.predicate import ANY, bind, bounds_of
 if TYPE_CHECKING:
     from txnkafka._core.columns import RecordColumns
     from txnkafka.logdir.finding import Finding
-    from txnkafka.logdir.partition import PartitionView
-    from txnkafka.logdir.read_request import ReadRequest
+    from txnkafka.logdir.log_view import LogView
+    from txnkafka.logdir.timestamps import OffsetAndTimestamp
+    from txnkafka.record.batch import Record
 
 __all__ = [
     "count_requested",
@@ -31,12 +35,14 @@ __all__ = [
     "offsets_of",
     "read_requested",
     "read_units",
+    "record_at_time",
+    "records_requested",
     "unit_bytes",
     "units_of",
 ]
 
 
-def end_of(view: PartitionView, request: ReadRequest) -> int:
+def end_of(view: LogView, request: ReadRequest) -> int:
     """Return the offset where a reader of the request's isolation level stops, without the request's own end.
     Raises LogDirError if the request needs the high watermark and the broker's checkpoint has none."""
     end = view.log_end_offset
@@ -45,7 +51,7 @@ def end_of(view: PartitionView, request: ReadRequest) -> int:
     return min(end, view.last_stable_offset) if request.read_committed else end
 
 
-def offsets_of(view: PartitionView, request: ReadRequest) -> tuple[int, int]:
+def offsets_of(view: LogView, request: ReadRequest) -> tuple[int, int]:
     """Return the offsets [start, end) of a request without times. Raises OffsetOutOfRangeError for a start
     outside the log."""
     end = end_of(view, request)
@@ -56,7 +62,7 @@ def offsets_of(view: PartitionView, request: ReadRequest) -> tuple[int, int]:
     return _valid_start(view, request.start_offset), end
 
 
-def _valid_start(view: PartitionView, start_offset: int | None) -> int:
+def _valid_start(view: LogView, start_offset: int | None) -> int:
     if start_offset is None:
         return view.log_start_offset
     if not view.log_start_offset <= start_offset <= view.log_end_offset:
@@ -67,7 +73,7 @@ def _valid_start(view: PartitionView, start_offset: int | None) -> int:
     return start_offset
 
 
-def located(view: PartitionView, request: ReadRequest) -> ReadRequest | None:
+def located(view: LogView, request: ReadRequest) -> ReadRequest | None:
     """Return ``request`` with offsets instead of times; None if no record is at or after its start time.
 
     Raises CorruptRecordError if a damaged batch may contain the first record; a request that leaves damaged
@@ -80,19 +86,32 @@ def located(view: PartitionView, request: ReadRequest) -> ReadRequest | None:
         if start is None:
             return None
     if request.end_time is not None:
-        found = view.offset_for_timestamp(request.end_time, request.isolation_level, on_corrupt=_pass_over)
+        search = ReadRequest.of(request.isolation_level, on_corrupt=_pass_over)
+        found = record_at_time(view, request.end_time, search)
         end = None if found is None else found.offset
     return replace(request, start_offset=start, end_offset=end, start_time=None, end_time=None)
 
 
-def _start_at(view: PartitionView, request: ReadRequest, timestamp: int) -> int | None:
+def _start_at(view: LogView, request: ReadRequest, timestamp: int) -> int | None:
     try:
-        found = view.offset_for_timestamp(timestamp, request.isolation_level)
+        found = record_at_time(view, timestamp, ReadRequest.of(request.isolation_level))
     except CorruptRecordError as error:
         if request.damage_handler is None or error.offset is None:
             raise
         return max(error.offset, view.log_start_offset)
     return None if found is None else found.offset
+
+
+def record_at_time(view: LogView, timestamp: int, request: ReadRequest) -> OffsetAndTimestamp | None:
+    """Return the first record at or after ``timestamp`` (milliseconds) below the end of the request's
+    isolation level; None if none exists. Raises CorruptRecordError if a damaged batch might contain it and
+    the request does not leave damaged batches out."""
+    limits, handler = (view.log_start_offset, end_of(view, request)), request.damage_handler
+    try:
+        return offset_for_timestamp(view.segments, timestamp, *limits, on_corrupt=handler)
+    except CorruptRecordError as error:
+        error.locate(topic=view.topic, partition=view.partition)
+        raise
 
 
 def _pass_over(error: CorruptRecordError) -> None:
@@ -101,7 +120,7 @@ def _pass_over(error: CorruptRecordError) -> None:
 
 
 def units_of(
-    view: PartitionView,
+    view: LogView,
     request: ReadRequest,
     *,
     unit_bytes: int = UNIT_BYTES,
@@ -123,21 +142,27 @@ def units_of(
     return since(bounds.start_timestamp, units)
 
 
-def unit_bytes(view: PartitionView) -> int:
+def unit_bytes(view: LogView) -> int:
     """Return the unit size, in bytes, for reading the partition in this process."""
     return unit_bytes_of(sum(segment.size for segment in view.segments), view.source.threads)
 
 
 def read_requested(
-    view: PartitionView, request: ReadRequest, new_decoder: NewDecoder
+    view: LogView, request: ReadRequest, new_decoder: NewDecoder
 ) -> Iterator[RecordColumns]:
     """Yield the records of ``request`` as columns, using the given kind of decoder. Raises CorruptRecordError
     at a damaged batch, unless the request leaves it out."""
     yield from read_units(view, units_of(view, request, unit_bytes=unit_bytes(view)), request, new_decoder)
 
 
+def records_requested(view: LogView, request: ReadRequest) -> Iterator[Record]:
+    """Yield the records of ``request`` as Record objects with headers, like ``read_requested``."""
+    for columns in read_requested(view, request, partial(ChunkDecoder, headers=True)):
+        yield from records_of(columns)
+
+
 def read_units(
-    view: PartitionView, units: list[ReadUnit], request: ReadRequest, new_decoder: NewDecoder
+    view: LogView, units: list[ReadUnit], request: ReadRequest, new_decoder: NewDecoder
 ) -> Iterator[RecordColumns]:
     """Yield the records of ``units`` that match the predicate of ``request``, like ``read_requested``."""
     select = RecordFilter(request.where, view.topic_partition)
@@ -148,7 +173,7 @@ def read_units(
             yield selected
 
 
-def count_requested(view: PartitionView, request: ReadRequest) -> int:
+def count_requested(view: LogView, request: ReadRequest) -> int:
     """Return the number of records of ``request``: from batch headers, or by reading if it has a
     predicate."""
     if request.where != ANY:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from txnkafka._core.scan import BatchIndex
-    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.log_view import LogView
 
 __all__ = ["GROUPINGS", "Figures", "Stats"]
 
@@ -148,7 +148,7 @@ class Stats:
         for key in sorted(self._groups) if self._by == "producer" else self._groups:
             yield dict(zip(names[self._by], key, strict=True)) | self._groups[key].as_dict()
 
-    def add(self, view: PartitionView) -> list[Finding]:
+    def add(self, view: LogView) -> list[Finding]:
         """Count one partition. Returns findings about damaged parts that could not be counted."""
         findings: list[Finding] = []
         start = view.log_start_offset
@@ -165,12 +165,12 @@ class Stats:
         self._add_transactions(view, [(transaction, None) for transaction in scan.open_transactions()])
         return findings
 
-    def _key(self, view: PartitionView, producer_id: int) -> tuple[Any, ...]:
+    def _key(self, view: LogView, producer_id: int) -> tuple[Any, ...]:
         if self._by == "producer":
             return (producer_id,)
         return (view.topic,) if self._by == "topic" else tuple(view.topic_partition)
 
-    def _add_batches(self, view: PartitionView, headers: SegmentHeaders, start: int) -> None:
+    def _add_batches(self, view: LogView, headers: SegmentHeaders, start: int) -> None:
         import numpy as np
 
         index = headers.index
@@ -188,7 +188,7 @@ class Stats:
             self._groups[self._key(view, producer_id)].add_batches(index, part)
 
     def _add_transactions(
-        self, view: PartitionView, ranges: Iterable[tuple[TransactionRange, int | None]]
+        self, view: LogView, ranges: Iterable[tuple[TransactionRange, int | None]]
     ) -> None:
         by_group = defaultdict(list)
         for ended in ranges:

@@ -24,7 +24,7 @@ from txnkafka.record.batch_header import (
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir.header_pass import SegmentHeaders
-    from txnkafka.logdir.partition import PartitionView
+    from txnkafka.logdir.log_view import LogView
 
 __all__ = ["Cell", "State", "Strip", "strip_of"]
 
@@ -88,7 +88,7 @@ class Strip(NamedTuple):
 
 
 def strip_of(
-    view: PartitionView, cells: int, *, hanging: Collection[int] = (), start_offset: int | None = None
+    view: LogView, cells: int, *, hanging: Collection[int] = (), start_offset: int | None = None
 ) -> Strip:
     """Draw the log of a partition, or its end from ``start_offset`` on, in at most ``cells`` cells.
     ``hanging`` are the ids of producers with hanging transactions."""

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Unpack
 
 from txnkafka.env.packages import import_package
-from txnkafka.logdir.display import partitions_html
 from txnkafka.logdir.read_request import ReadRequest, Selection, request_of, takes_selection
 from txnkafka.logdir.requested import count_requested, read_requested
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
@@ -19,12 +18,9 @@ if TYPE_CHECKING:
     import polars as pl
     import pyarrow as pa
 
-    from txnkafka.logdir.decoded import Decode
-    from txnkafka.logdir.partition import PartitionView
-    from txnkafka.model import TopicPartition
-    from txnkafka.record.batch import Record
+    from txnkafka.logdir.log_view import LogView
 
-__all__ = ["PartitionTables", "Partitions", "Tables"]
+__all__ = ["Tables"]
 
 
 class Tables(ABC):
@@ -32,7 +28,7 @@ class Tables(ABC):
     applies to each partition: ``start_offset=-10`` selects the end of every partition."""
 
     @abstractmethod
-    def _views(self) -> Iterator[PartitionView]:
+    def _views(self) -> Iterator[LogView]:
         """Yield the partitions to read, in order."""
 
     @takes_selection
@@ -85,51 +81,3 @@ class Tables(ABC):
         polars = import_package("polars", "to_polars", "polars")
         frame: pl.DataFrame = polars.from_arrow(self.to_arrow(columns, **selection))
         return frame
-
-
-class PartitionTables(Tables):
-    """Reads the records of several partitions, also one by one."""
-
-    @takes_selection
-    def records(
-        self,
-        *,
-        decode_key: Decode | None = None,
-        decode_value: Decode | None = None,
-        **selection: Unpack[Selection],
-    ) -> Iterator[tuple[TopicPartition, Record]]:
-        """Yield (topic partition, record) of the selected records, partition by partition in offset order;
-        otherwise like ``PartitionView.records``."""
-        request_of(**selection)  # raise for a wrong keyword now, not at the first record
-        return self._located_records(decode_key, decode_value, selection)
-
-    def _located_records(
-        self, decode_key: Decode | None, decode_value: Decode | None, selection: Selection
-    ) -> Iterator[tuple[TopicPartition, Record]]:
-        for view in self._views():
-            for record in view.records(decode_key=decode_key, decode_value=decode_value, **selection):
-                yield view.topic_partition, record
-
-
-class Partitions(PartitionTables):
-    """Some partitions of a directory, such as all of a topic."""
-
-    def __init__(self, views: Sequence[PartitionView]) -> None:
-        self._partitions = views
-
-    def __repr__(self) -> str:
-        return f"Partitions({', '.join(str(view.topic_partition) for view in self._partitions)})"
-
-    def _repr_html_(self) -> str:
-        return partitions_html(self._partitions)
-
-    def __iter__(self) -> Iterator[PartitionView]:
-        return iter(self._partitions)
-
-    def __len__(self) -> int:
-        return len(self._partitions)
-
-    def _views(self) -> Iterator[PartitionView]:
-        for view in self._partitions:
-            yield view
-            view.close()

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from txnkafka.logdir.coordinator import CoordinatorView
     from txnkafka.model import TopicPartition
 
-__all__ = ["Circumstances", "Judgement", "Verdict", "judge"]
+__all__ = ["MAX_TRANSACTION_TIMEOUT_MS", "Circumstances", "Judgement", "Verdict", "judge"]
 
+MAX_TRANSACTION_TIMEOUT_MS = 15 * 60_000  # Kafka's default of transaction.max.timeout.ms
 NEVER_TIMES_OUT = (1 << 31) - 1  # the timeout of a transaction with two-phase commit
 PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
@@ -85,7 +86,7 @@ class Circumstances(NamedTuple):
     """
 
     now_ms: int
-    max_transaction_timeout_ms: int = 15 * 60_000
+    max_transaction_timeout_ms: int = MAX_TRANSACTION_TIMEOUT_MS
     settled: bool = False
     cut_short: bool = False
     now_origin: str = "as the caller says"

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
-from txnkafka.logdir.directory import ReadMethod
+from txnkafka.logdir.directory_files import ReadMethod
 from txnkafka.logdir.read_request import End, ReadRequest
 from txnkafka.model import IsolationLevel, IsolationLevelName, TopicPartition, check_milliseconds
 from txnkafka.record.predicate import Predicate

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.env import DataFile, DataFiles, DirectoryEntry, Lock, MappedBytes, ReadableFile, Volume
-from txnkafka.testing.memory_file import MemoryFile
+from txnkafka.testing.memory_files import MemoryFile
 
 if TYPE_CHECKING:
     from txnkafka.env import Bytes

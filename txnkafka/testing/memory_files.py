@@ -7,15 +7,15 @@ derives the possible disks after a power cut from both.
 from __future__ import annotations
 
 import errno
+import io
 import posixpath
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
-from txnkafka.env import Clock, DirectoryEntry, Volume
+from txnkafka.env import Bytes, Clock, DirectoryEntry, Volume
 from txnkafka.testing.disk import EMPTY_DISK, NOWHERE, ROOT, Change, Disk
-from txnkafka.testing.memory_file import MemoryFile, MemoryLock
 
-__all__ = ["MemoryFiles"]
+__all__ = ["MemoryFile", "MemoryFiles", "MemoryLock"]
 
 _PATHS = 4096  # number of cached paths, with the results that depend only on their text
 
@@ -31,6 +31,68 @@ def _parent_of(path: str) -> tuple[str, str]:
 
 
 _joined = lru_cache(maxsize=_PATHS)(posixpath.join)
+
+
+class MemoryFile:
+    """An open file."""
+
+    def __init__(self, files: MemoryFiles, inode: int, path: str, *, writable: bool = True) -> None:
+        self.inode = inode
+        self.path = path
+        self._files: MemoryFiles | None = files
+        self._writable = writable
+
+    def size(self) -> int:
+        return len(self._open().content(self.inode))
+
+    def read_into(self, buffer: memoryview, position: int) -> int:
+        part = self._open().content(self.inode)[position : position + len(buffer)]
+        buffer[: len(part)] = part
+        return len(part)
+
+    def read_ahead(self, position: int, length: int) -> None:
+        """Do nothing: all bytes are in memory."""
+
+    def map(self, size: int) -> None:
+        return None
+
+    def fileno(self) -> int:
+        raise io.UnsupportedOperation("a file in memory has no descriptor")
+
+    def write(self, position: int, parts: Sequence[Bytes]) -> None:
+        if written := b"".join(parts):
+            self._open(to_write=True).write(self, position, written)
+
+    def truncate(self, size: int) -> None:
+        self._open(to_write=True).truncate(self, size)
+
+    def sync(self) -> None:
+        self._open(to_write=True).sync(self)
+
+    def fail_sync(self) -> None:
+        """Record a sync whose failure the system has reported."""
+        self._open(to_write=True).sync(self, failed=True)
+
+    def close(self) -> None:
+        self._files = None
+
+    def _open(self, to_write: bool = False) -> MemoryFiles:
+        if self._files is None or (to_write and not self._writable):
+            raise OSError(errno.EBADF, "not open to do that", self.path)
+        return self._files
+
+
+class MemoryLock:
+    """A lock on a file; ``locked`` has the inodes of all locked files."""
+
+    def __init__(self, locked: set[int], inode: int) -> None:
+        self._locked: set[int] | None = locked
+        self._inode = inode
+
+    def close(self) -> None:
+        if self._locked is not None:
+            self._locked.remove(self._inode)
+            self._locked = None
 
 
 class MemoryFiles:

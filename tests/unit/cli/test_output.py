@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.models.text import is_command
 from txnkafka.cli.output import json_text, printable, write_json, write_table
-from txnkafka.cli.times import Timestamp, iso_time
-from txnkafka.shown import plain_name
+from txnkafka.cli.times import Timestamp
+from txnkafka.shown import iso_time, plain_name
 
 
 def test_numbers_are_aligned_to_the_right_and_nothing_is_a_dash(capsys: pytest.CaptureFixture[str]) -> None:

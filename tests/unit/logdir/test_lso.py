@@ -12,7 +12,8 @@ from tests.unit.logdir.logs import write_log
 from txnkafka import LogDir, TopicPartition
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.logdir.coordinator import CoordinatorView
-from txnkafka.logdir.lso import JudgedTransaction, LsoReport, lso_report
+from txnkafka.logdir.explain import Explanation, JudgedTransaction
+from txnkafka.logdir.lso import explanation_of
 from txnkafka.logdir.repair_advice import repair_advice
 from txnkafka.logdir.verdict import Circumstances, Judgement, Verdict, judge
 from txnkafka.model import ProducerStateEntry
@@ -275,8 +276,8 @@ def directory(folder: Path, *, high_watermark: int | None = None) -> LogDir:
     return LogDir(str(folder))
 
 
-def report(log_dir: LogDir) -> LsoReport:
-    return lso_report(log_dir.partition("orders", 3), log_dir.coordinator, Circumstances(NOW))
+def report(log_dir: LogDir) -> Explanation:
+    return explanation_of(log_dir.partition("orders", 3), log_dir.coordinator, Circumstances(NOW))
 
 
 def test_records_after_an_open_transaction_are_waiting(tmp_path: Path) -> None:
@@ -289,7 +290,7 @@ def test_records_after_an_open_transaction_are_waiting(tmp_path: Path) -> None:
 
 def test_json_has_the_promised_fields(tmp_path: Path) -> None:
     reason = "the coordinator has 'shop' in state Ongoing, open for 0 ms of the 1 min it may take"
-    assert report(directory(tmp_path)).as_dict() == {
+    assert report(directory(tmp_path)).to_dict() == {
         "topic": "orders",
         "partition": 3,
         "log_start_offset": 0,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
     from txnkafka.config import CleanerConfig, LogConfig
-    from txnkafka.storage.cleaner.compaction import LogToClean
+    from txnkafka.storage.cleaner.log_to_clean import LogToClean
     from txnkafka.storage.log.log_segment import LogSegment
 
     Steps = Generator[Callable[[], None] | None]

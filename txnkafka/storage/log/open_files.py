@@ -9,14 +9,21 @@ finished.
 from __future__ import annotations
 
 import resource
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from txnkafka.storage.log.segment_files import SegmentFiles
+from typing import Protocol
 
 __all__ = ["OpenFiles"]
 
 _LIMIT = 800  # leaves room for slices, sockets and a flush's files below the usual limit of 1,024
+
+
+class LogFile(Protocol):
+    """The files of a segment, whose log may be closed. ``was_used`` is True if the log was used since it was
+    opened."""
+
+    was_used: bool
+
+    def close_log(self) -> None:
+        """Close the log; the next use opens it again."""
 
 
 class OpenFiles:
@@ -32,28 +39,28 @@ class OpenFiles:
             raise ValueError(f"{limit} open files are too few: at least one is needed")
         self.limit = limit
         self._open = 0
-        self._at_rest: dict[SegmentFiles, None] = {}  # in the order in which they came to rest
+        self._at_rest: dict[LogFile, None] = {}  # in the order in which they came to rest
 
     def __len__(self) -> int:
         """Return the number of open files."""
         return self._open
 
-    def opened(self, files: SegmentFiles) -> None:
+    def opened(self, files: LogFile) -> None:
         """Record that a segment has opened its log; the file is at rest until ``pin``."""
         self._open += 1
         self._make_room()
         self._at_rest[files] = None
 
-    def closed(self, files: SegmentFiles) -> None:
+    def closed(self, files: LogFile) -> None:
         """Record that a segment has closed its log."""
         self._open -= 1
         self._at_rest.pop(files, None)
 
-    def pin(self, files: SegmentFiles) -> None:
+    def pin(self, files: LogFile) -> None:
         """Record that the log of a segment has bytes to sync: it stays open until ``rest`` or ``closed``."""
         self._at_rest.pop(files, None)
 
-    def rest(self, files: SegmentFiles) -> None:
+    def rest(self, files: LogFile) -> None:
         """Record that the bytes of an open log are synced."""
         self._at_rest[files] = None
         if self._open > self.limit:

@@ -7,12 +7,11 @@ import errno
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.testing.disk import EMPTY_DISK, Disk
-from txnkafka.testing.memory_files import MemoryFiles
+from txnkafka.testing.memory_files import MemoryFile, MemoryFiles
 from txnkafka.testing.unsynced import Unsynced
 
 if TYPE_CHECKING:
     from txnkafka.env import Random
-    from txnkafka.testing.memory_file import MemoryFile
     from txnkafka.testing.unsynced import Numbered
 
 __all__ = ["BLOCKS", "CALLS", "Died", "SimulatedFiles", "power_cut"]

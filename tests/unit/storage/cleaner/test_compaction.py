@@ -14,7 +14,8 @@ from txnkafka.config import CleanerConfig, LogConfig
 from txnkafka.env import DataFiles
 from txnkafka.errors import KafkaStorageError
 from txnkafka.storage.cleaner.cleaner_pass import CleanerPass, group_segments
-from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER, LogToClean
+from txnkafka.storage.cleaner.compaction import DEFAULT_CLEANER
+from txnkafka.storage.cleaner.log_to_clean import LogToClean
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.log.partition_log import PartitionLog
 from txnkafka.storage.work import perform

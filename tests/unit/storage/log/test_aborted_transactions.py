@@ -8,7 +8,7 @@ from tests.unit.storage.client import NOW, Log
 from tests.unit.storage.reads import read
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka.storage.log.transactions import transactions_of
-from txnkafka.testing.memory_file import MemoryFile
+from txnkafka.testing.memory_files import MemoryFile
 
 
 def spread(count: int = 20, *, begins_in: int = 0, ends_in: int, commit: bool = False) -> Log:
