@@ -65,6 +65,7 @@ def test_a_pattern_that_explodes_elsewhere_does_not_here() -> None:
         assert not made.fullmatch("a" * 200)
 
 
+@pytest.mark.slow
 def test_the_time_of_all_matches_is_bounded() -> None:
     made = IdPattern("(.?){300}x")
 
@@ -79,6 +80,7 @@ def test_the_time_of_all_matches_is_bounded() -> None:
 SMALL = st.text(st.sampled_from("ab|*+?()[]^$.-\\d{2,}"), max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(SMALL, st.text(st.sampled_from("ab-2"), max_size=6))
 def test_random_patterns(pattern: str, text: str) -> None:

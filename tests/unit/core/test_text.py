@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import LONG
+from tests.conftest import LONG, sampled
 from tests.models.builder import Batch, PlainRecord, legacy_entry
 from tests.models.text import (
     CSV_HEADER,
@@ -193,6 +193,7 @@ EDGES = [0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xE0,
 LEADS = [0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF]
 
 
+@pytest.mark.slow
 def test_pairs_of_bytes() -> None:
     others = range(256) if LONG else EDGES
     every = [*itertools.product(range(256), others), *itertools.product(others, range(256))]
@@ -208,12 +209,14 @@ def sequences_at_the_edges() -> list[bytes]:
     return [bytes(each) for each in itertools.chain(three, four)]
 
 
+@pytest.mark.slow
 def test_sequences_of_three_and_four_bytes() -> None:
     values = batch_of(sequences_at_the_edges())
     assert json_text(values) == json_model(values)
     assert csv_text(values) == csv_model(values)
 
 
+@pytest.mark.slow
 def test_header_names_are_replaced_as_java_does() -> None:
     headers = [(name, None) for name in sequences_at_the_edges()]
     log = Batch(records=[PlainRecord(None, None, 0, headers)])
@@ -248,6 +251,7 @@ def test_specials_at_every_place(size: int) -> None:
 # Pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fill", ["\1", '"', "\u20ac", None], ids=["control", "quote", "euro", "binary"])
 def test_more_text_than_a_piece_holds(fill: str | None) -> None:
     value = b"\xff" * 100 if fill is None else fill.encode() * 50
@@ -262,7 +266,9 @@ def test_more_text_than_a_piece_holds(fill: str | None) -> None:
 
 
 @pytest.mark.parametrize("fill", [b"\1", b'"', b"a", b"\xff"], ids=["control", "quote", "letter", "binary"])
-@pytest.mark.parametrize("size", [PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200])
+@pytest.mark.parametrize(
+    "size", sampled([PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200], every=3)
+)
 def test_records_larger_than_a_piece(fill: bytes, size: int) -> None:
     value = fill * size
     log = batch_of([b"before", value, b"after"])
@@ -272,6 +278,7 @@ def test_records_larger_than_a_piece(fill: bytes, size: int) -> None:
     assert (json_text(headers), csv_text(headers)) == (json_model(headers), csv_model(headers))
 
 
+@pytest.mark.slow
 def test_many_empty_headers() -> None:
     log = Batch(records=[PlainRecord(None, None, 0, [(b"", b"")] * 30_000)])
     assert (json_text(log), csv_text(log)) == (json_model(log), csv_model(log))
