@@ -35,6 +35,7 @@ from txnkafka.shown import plain_name
 
 TOPIC, PARTITION = "orders", 3
 PIECE_BYTES = 256 * 1024
+LARGE = [PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200]
 ENCODINGS = ["utf8", "base64"]
 
 
@@ -168,13 +169,9 @@ def test_topics_that_kafka_would_not_allow(topic: str) -> None:
 
 def test_numbers_at_their_limits() -> None:
     timestamps = [0, -1, 9, 10, 99, 100, -100, 2**63 - 1, -(2**63), *(10**n for n in range(19))]
+    nothing = [PlainRecord(None, None)]
     log = [
-        Batch(
-            records=[PlainRecord(None, None)],
-            base_offset=10**i,
-            log_append_time=each,
-            partition_leader_epoch=i,
-        )
+        Batch(records=nothing, base_offset=10**i, log_append_time=each, partition_leader_epoch=i)
         for i, each in enumerate(timestamps[:19])
     ]
     assert json_text(*log) == json_model(*log)
@@ -216,7 +213,6 @@ def test_sequences_of_three_and_four_bytes() -> None:
     assert csv_text(values) == csv_model(values)
 
 
-@pytest.mark.slow
 def test_header_names_are_replaced_as_java_does() -> None:
     headers = [(name, None) for name in sequences_at_the_edges()]
     log = Batch(records=[PlainRecord(None, None, 0, headers)])
@@ -266,9 +262,7 @@ def test_more_text_than_a_piece_holds(fill: str | None) -> None:
 
 
 @pytest.mark.parametrize("fill", [b"\1", b'"', b"a", b"\xff"], ids=["control", "quote", "letter", "binary"])
-@pytest.mark.parametrize(
-    "size", sampled([PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200], every=3)
-)
+@pytest.mark.parametrize("size", sampled(LARGE, every=3))
 def test_records_larger_than_a_piece(fill: bytes, size: int) -> None:
     value = fill * size
     log = batch_of([b"before", value, b"after"])
@@ -278,7 +272,6 @@ def test_records_larger_than_a_piece(fill: bytes, size: int) -> None:
     assert (json_text(headers), csv_text(headers)) == (json_model(headers), csv_model(headers))
 
 
-@pytest.mark.slow
 def test_many_empty_headers() -> None:
     log = Batch(records=[PlainRecord(None, None, 0, [(b"", b"")] * 30_000)])
     assert (json_text(log), csv_text(log)) == (json_model(log), csv_model(log))
