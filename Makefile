@@ -1,5 +1,5 @@
 # Each target sets itself up in .venv; see ci/setup.
-STEPS = build lint,types,tidy+simulation unit,server,crash,wheel+golden,bugbank,damage,fuzz,spark
+unexport PYTHONDONTWRITEBYTECODE # see ci/pytest
 
 .PHONY: demo quick test conformance long bench clean
 
@@ -8,7 +8,7 @@ demo:
 	@.venv/bin/python demo/run.py
 
 test: .setup
-	@ci/check $(STEPS)
+	@ci/test
 
 quick: .setup
 	@ci/quick
@@ -25,8 +25,6 @@ bench: .setup
 .PHONY: .setup
 .setup:
 	@ci/setup
-	@# tests and benchmarks start hundreds of processes, which would compile it each where PYTHONDONTWRITEBYTECODE is set
-	@.venv/bin/python -m compileall -q txnkafka tests bench
 
 clean:
 	rm -rf build .venv txnkafka.egg-info txnkafka/_core/*.so

@@ -41,6 +41,7 @@ COMPILED = (".pyx", ".pxd", ".h")
 PYTEST = ("-m", "pytest", "-x", "-q", "--no-header", "-p", "no:cacheprovider", "-p", "tests.bugbank.witness")
 COPIED = ("txnkafka", "tests")  # tests find the checkout, and pass it to Spark's workers, by their own path
 NOTES = "TXNKAFKA_BUGBANK_NOTES"
+SIZES = {f"TXNKAFKA_{name}" for name in ("LONG", "BRIEF", "EXAMPLES", "CRASH_STATES", "KILLS")}
 # runs at the start of every process that has the copy on its path
 SITECUSTOMIZE = f"""
 import os, sys
@@ -160,9 +161,8 @@ def first_failure(top: Path, arguments: str, limit_seconds: float) -> Failure:
 
 
 def _environment(top: Path, report: Path, notes: Path) -> dict[str, str]:
-    """Return an environment with the copy and without the checkout; the tests are as long as in ``make
-    test``."""
-    environment = {key: value for key, value in os.environ.items() if key != "TXNKAFKA_LONG"}
+    """Return an environment with the copy and without the checkout; the tests have their ordinary size."""
+    environment = {key: value for key, value in os.environ.items() if key not in SIZES}
     ours = {"PYTHONPATH": str(top), REPORT: str(report), NOTES: str(notes)}
     return environment | ours | {"HYPOTHESIS_STORAGE_DIRECTORY": str(top)}
 

@@ -37,9 +37,11 @@ def test_a_bug_is_noticed() -> None:
     ("line", "text"),
     [
         pytest.param(OLD, "tests passed, the bug was not noticed", id="no bug"),
-        pytest.param("    return (\n", "0 tests passed", id="no program"),
+        pytest.param("    return (\n", "0 tests passed", id="no program", marks=pytest.mark.slow),
         pytest.param("    return no_such_name\n", "says not", id="a name that is not there"),
-        pytest.param("    return {}[kind]\n", "but KeyError: ", id="a key that is not there"),
+        pytest.param(
+            "    return {}[kind]\n", "but KeyError: ", id="a key that is not there", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_what_is_not_noticed(line: str, text: str) -> None:
@@ -49,6 +51,7 @@ def test_what_is_not_noticed(line: str, text: str) -> None:
     assert text in outcome.text
 
 
+@pytest.mark.slow
 def test_unrecorded_failures_do_not_count() -> None:
     bug = [f"-{OLD}", f"+{OLD.replace('20', '21')}"]
     outcome = run(patch(*bug, head=HEAD.replace(SAYS, "")))
@@ -56,6 +59,7 @@ def test_unrecorded_failures_do_not_count() -> None:
     assert "no line Says" in outcome.text
 
 
+@pytest.mark.slow
 def test_recorded_messages_complete_a_patch(tmp_path: Path) -> None:
     path = tmp_path / "canary.patch"
     path.write_text(HEAD.replace(SAYS, "") + FILE + f"-{OLD}+{OLD.replace('20', '21')}")
@@ -67,6 +71,7 @@ def test_recorded_messages_complete_a_patch(tmp_path: Path) -> None:
     assert read_patch(path) == once
 
 
+@pytest.mark.slow
 def test_what_broken_code_raises_is_not_recorded(tmp_path: Path) -> None:
     path = tmp_path / "canary.patch"
     path.write_text(HEAD + FILE + f"-{OLD}+    return {{}}[kind]\n")
@@ -149,23 +154,27 @@ def test_a_process_of_the_copy_records_the_path_of_its_package(tmp_path: Path) -
         assert Path(said.split()[1]).is_relative_to(top)
 
 
+@pytest.mark.slow
 def test_a_timeout_does_not_count_as_noticing() -> None:
     outcome = run(patch(f"-{OLD}", "+    while True:\n", "+        pass\n"), limit_seconds=5)
     assert not outcome.is_caught
     assert "nothing was noticed in 5 s" in outcome.text
 
 
+@pytest.mark.slow
 def test_no_change_is_not_noticed() -> None:
     outcome = run(parse_patch("canary", HEAD))
     assert not outcome.is_caught
     assert "the bug was not noticed" in outcome.text
 
 
+@pytest.mark.slow
 def test_a_missing_test_notices_nothing() -> None:
     head = HEAD.replace("test_file_name", "no_such_test")
     assert not run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head)).is_caught
 
 
+@pytest.mark.slow
 def test_each_test_that_is_named_has_to_notice() -> None:
     head = HEAD + "Caught by: tests/unit/storage/formats/test_index.py -k test_empty\nSays: .\n"
     outcome = run(patch(f"-{OLD}", f"+{OLD.replace('20', '21')}", head=head))

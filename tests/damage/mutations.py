@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from typing import NamedTuple
 
-__all__ = ["EVERYTHING", "Cut", "Flip", "mutations"]
+from tests.conftest import BRIEF, LONG
 
-EVERYTHING = os.environ.get("TXNKAFKA_LONG", "0") not in ("", "0")
+__all__ = ["EVERYTHING", "SPARSER", "Cut", "Flip", "mutations"]
+
+EVERYTHING = LONG
+SPARSER = 5 if BRIEF else 1  # times a test's step
 
 
 class Flip(NamedTuple):

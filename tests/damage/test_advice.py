@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.conftest import sampled
 from tests.golden.cases import cases
 from tests.models.log_directory import LogDirectory
 from tests.unit.logdir.faults import PLANTED
@@ -108,7 +109,7 @@ def identity(root: Path, finding: Finding) -> tuple[str, str, int | None]:
 DOES_NOT_HELP = {("clean_no_snapshot/recovered", "00000000000000000093.snapshot")}
 
 
-@pytest.mark.parametrize("name", DAMAGE)
+@pytest.mark.parametrize("name", sampled(DAMAGE, every=7))
 def test_following_the_advice(name: str, tmp_path: Path) -> None:
     make = DAMAGE[name]
     original = make(tmp_path / "original")

@@ -11,11 +11,11 @@ import pytest
 
 from tests.damage.image import PARTITION, ROOT, image
 from tests.damage.memory import MemoryFileSystem
-from tests.damage.mutations import mutations
+from tests.damage.mutations import SPARSER, mutations
 from tests.damage.observation import Observation, observe
 from txnkafka import LogDir
 
-SAMPLE = 17
+SAMPLE = 17 * SPARSER
 MODES = ("clean", "killed", "copied")
 SHOWN = 25
 KINDS = (".index", ".timeindex", ".txnindex", ".snapshot", "leader-epoch-checkpoint", "partition.metadata")

@@ -13,6 +13,7 @@ from tests.golden.cases import ARCHIVES, ISOLATION_LEVELS, Case, cases, unpacked
 from tests.golden.pack import packed
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("archive", ARCHIVES, ids=lambda archive: archive.name)
 def test_packing_the_unpacked_cases_gives_the_same_tar(archive: Path) -> None:
     with tarfile.open(archive, "r:xz") as members:
@@ -20,6 +21,7 @@ def test_packing_the_unpacked_cases_gives_the_same_tar(archive: Path) -> None:
     assert packed(unpacked(), names) == lzma.decompress(archive.read_bytes())
 
 
+@pytest.mark.slow
 def test_unpacking_again_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(golden, "CACHE", tmp_path)
     first = unpacked.__wrapped__()

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, seed, settings
 from hypothesis.stateful import run_state_machine_as_test
 
-from tests.conftest import LONG
+from tests.conftest import BRIEF, LONG
 from tests.property.partition_log_machine import PartitionLogMachine
 from txnkafka.errors import KafkaError
 from txnkafka.storage.log import partition_log, transactions
@@ -23,10 +23,11 @@ from txnkafka.storage.log.txn_index_file import TxnIndexFile
 from txnkafka.storage.log.verification import VerificationState
 
 EXAMPLES, STEPS = 200, 40
+RUNS = 20 * EXAMPLES if LONG else EXAMPLES // 4 if BRIEF else EXAMPLES
 # failures are reported without shrinking, which takes minutes
 PHASES = list(Phase) if LONG else [Phase.explicit, Phase.reuse, Phase.generate]
 COMMON = settings(stateful_step_count=STEPS, deadline=None, suppress_health_check=list(HealthCheck))
-LIVES = settings(COMMON, max_examples=20 * EXAMPLES if LONG else EXAMPLES, phases=PHASES)
+LIVES = settings(COMMON, max_examples=RUNS, phases=PHASES)
 # the first failure ends the run, without shrinking
 UNTIL_FOUND = settings(COMMON, max_examples=EXAMPLES, phases=[Phase.generate], database=None)
 
@@ -84,7 +85,11 @@ PLANTED: list[tuple[str, Any, str, Replacement]] = [
 
 
 @pytest.mark.parametrize(
-    ("where", "name", "instead"), [row[1:] for row in PLANTED], ids=[row[0] for row in PLANTED]
+    ("where", "name", "instead"),
+    [
+        pytest.param(*row, id=name, marks=[] if number % 4 == 0 else pytest.mark.slow)
+        for number, (name, *row) in enumerate(PLANTED)
+    ],
 )
 def test_a_planted_fault_is_found(
     monkeypatch: pytest.MonkeyPatch, where: Any, name: str, instead: Replacement

@@ -206,6 +206,7 @@ def damaged(data: bytes) -> bytes:
     return data[:-1] + bytes([data[-1] ^ 1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("longer", [0, 1])
 def test_the_last_stable_offset_with_every_snapshot(longer: int) -> None:
     """Tests snapshots at every offset between batches, below and above the log start; alone, with an older

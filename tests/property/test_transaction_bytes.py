@@ -83,6 +83,7 @@ def test_keys_are_those_of_the_tables(transactional_id: str) -> None:
     assert outcome(encode_transaction_key, transactional_id) == outcome(key_of, transactional_id)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("above", "version"), [(-3, 1), (-2, 0), (1, 1)])
 def test_a_value_that_no_reader_accepts_is_not_written(above: int, version: int) -> None:
     metadata = TransactionMetadata(

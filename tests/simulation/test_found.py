@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import sampled
 from tests.simulation.test_simulation import ORDINARY
 from txnkafka.testing.simulation.simulation import simulate
 
@@ -34,7 +35,7 @@ FOUND: dict[str, tuple[tuple[int, ...], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FOUND)
+@pytest.mark.parametrize("name", sampled(FOUND, every=3))
 def test_what_was_found_is_not_found_again(name: str) -> None:
     seeds, swarm = FOUND[name]
     for seed in seeds:

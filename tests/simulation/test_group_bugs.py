@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import sampled
 from tests.simulation.seeds import findings
 from tests.simulation.test_simulation import ORDINARY
 from txnkafka.broker.groups import Groups
@@ -158,7 +159,7 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", sampled(PLANTED, every=4))
 def test_a_bug_of_groups_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, what, instead, swarm, text = PLANTED[name]
     monkeypatch.setattr(where, what, instead)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import sampled
 from tests.simulation.seeds import findings
 from tests.simulation.test_group_bugs import ORDINARY_GROUPS
 from txnkafka.coordinator import consumer_groups, offset_manager
@@ -125,7 +126,7 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", sampled(PLANTED, every=4))
 def test_a_bug_of_members_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, what, instead, swarm, text = PLANTED[name]
     monkeypatch.setattr(where, what, instead)

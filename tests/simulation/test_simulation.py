@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import sampled
 from tests.simulation.seeds import findings
 from txnkafka.broker import fetch, topics, transactions
 from txnkafka.broker.coordinator_log import CoordinatorTopic
@@ -153,7 +154,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("name", sampled(PLANTED, every=4))
 def test_a_bug_of_the_engine_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, what, instead, swarm, text = PLANTED[name]
     monkeypatch.setattr(where, what, instead)

@@ -1,6 +1,7 @@
 """Unit tests start no process and bind no socket; such tests are in tests/server.
 
-A single test in a file of unit tests may have the marker ``process``; ``make quick`` leaves it out.
+A single test in a file of unit tests may have the marker ``process``; ``make quick`` leaves it out. A test
+that takes more than half a second has the marker ``slow``.
 """
 
 from __future__ import annotations
@@ -11,6 +12,16 @@ import subprocess
 from typing import Any
 
 import pytest
+
+from tests.conftest import sample_matrices
+
+MOST = 40
+"""``make quick`` and ``make test`` take about so many cases of a test."""
+
+
+@pytest.hookimpl(tryfirst=True)  # before -m selects
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    sample_matrices([item for item in items if item.nodeid.startswith("tests/unit/")], most=MOST)
 
 
 class OutsideOfUnitTestsError(Exception):

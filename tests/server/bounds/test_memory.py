@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import pytest
 
-from tests.conftest import LONG
+from tests.conftest import LONG, sampled
 from tests.unit.bounds import inputs
 
 MIB = 1 << 20
@@ -119,7 +119,7 @@ CASES: list[Case] = [
     ("legacy-small", inputs.legacy_wrapper_of_small_entries, SMALL, 150, ("read", "count", "verify")),
 ]
 DOORS_OF_CASES = [
-    pytest.param(make, size, limit, door, id=f"{name}-{door}")
+    pytest.param(make, size, limit, door, id=f"{name}-{door}", marks=[pytest.mark.slow] * (door != doors[0]))
     for name, make, size, limit, doors in CASES
     for door in (doors if LONG else doors[:2])
 ]
@@ -137,7 +137,7 @@ def test_a_large_batch(
     check_peak(allowed, door, directory)
 
 
-@pytest.mark.parametrize("door", ["records", "read-headers", "cat-jsonl", "dump", "arrow"])
+@pytest.mark.parametrize("door", sampled(["records", "read-headers", "cat-jsonl", "dump", "arrow"], every=5))
 def test_a_record_that_is_nothing_but_headers(door: str, tmp_path: Path) -> None:
     directory = tmp_path / "log"
     directory.mkdir()
@@ -148,7 +148,7 @@ def test_a_record_that_is_nothing_but_headers(door: str, tmp_path: Path) -> None
 DERIVED = ["lso-offset", "producers", "transactions", "offset-for-timestamp", "ls", "ls-segments", "stats"]
 
 
-@pytest.mark.parametrize("door", DERIVED if LONG else DERIVED[:3])
+@pytest.mark.parametrize("door", sampled(DERIVED if LONG else DERIVED[:3], every=3))
 def test_a_segment_of_very_many_batches(door: str, tmp_path: Path) -> None:
     directory = tmp_path / "log"
     directory.mkdir()
@@ -162,10 +162,10 @@ def test_a_segment_of_very_many_batches(door: str, tmp_path: Path) -> None:
     ("make", "name", "door"),
     [
         (inputs.coordinator_log, STATE, "transactional-ids"),
-        (inputs.coordinator_log, STATE, "lso"),
-        (inputs.coordinator_log, STATE, "dump"),
+        pytest.param(inputs.coordinator_log, STATE, "lso", marks=pytest.mark.slow),
+        pytest.param(inputs.coordinator_log, STATE, "dump", marks=pytest.mark.slow),
         (inputs.group_log, OFFSETS, "committed-offsets"),
-        (inputs.group_log, OFFSETS, "dump"),
+        pytest.param(inputs.group_log, OFFSETS, "dump", marks=pytest.mark.slow),
     ],
 )
 def test_a_record_of_a_coordinator(
@@ -177,6 +177,7 @@ def test_a_record_of_a_coordinator(
     check_peak(200, door, directory, name)
 
 
+@pytest.mark.slow
 def test_the_memory_of_a_replay(tmp_path: Path) -> None:
     directory = tmp_path / "log"
     directory.mkdir()

@@ -163,6 +163,7 @@ def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cleaner_pass, "PIECE_COST", 1)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pieces")
 def test_requests_are_served_between_all_pieces() -> None:
     node = Node()
@@ -211,6 +212,7 @@ def test_a_broker_stops_between_two_pieces_unless_segments_are_being_replaced() 
     assert 0 < stopped < count - 1
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pieces")
 def test_a_broker_that_is_only_dropped_changes_nothing_when_it_is_collected() -> None:
     """The directory may have another owner by then, which compacts the same segment."""
@@ -233,6 +235,7 @@ def test_a_broker_that_is_only_dropped_changes_nothing_when_it_is_collected() ->
     assert rewritten > 3
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pieces")
 def test_a_topic_may_be_deleted_and_created_again_between_any_two_pieces() -> None:
     number = 0

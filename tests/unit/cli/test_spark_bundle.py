@@ -11,6 +11,7 @@ from tests.unit.cli.conftest import Run
 from txnkafka.spark.bundle import bundle
 
 
+@pytest.mark.slow
 def test_an_archive_and_the_options(run: Run, tmp_path: Path) -> None:
     path = tmp_path / "executors.tgz"
     answer = run("spark-bundle", "-o", path)
@@ -23,6 +24,7 @@ def test_an_archive_and_the_options(run: Run, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_its_own_name(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("-q", "spark-bundle") == (0, f"--archives {tmp_path}/{bundle().name}#txnkafka\n", "")
@@ -35,6 +37,7 @@ def test_a_name_that_spark_would_not_unpack(run: Run, tmp_path: Path) -> None:
     assert "only when its name ends in .tar.gz or .tgz" in answer.stderr
 
 
+@pytest.mark.slow
 def test_an_unwritable_output(run: Run, tmp_path: Path) -> None:
     answer = run("spark-bundle", "-o", tmp_path / "gone" / "a.tgz")
     assert (answer.status, answer.stdout) == (2, "")

@@ -79,6 +79,7 @@ def test_steps_are_states_times_characters() -> None:
 SMALL = st.text(st.sampled_from("ab|*+?()[]^$.-\\d{2,}"), max_size=12)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(SMALL, st.text(st.sampled_from("ab-2"), max_size=6))
 def test_random_patterns(pattern: str, text: str) -> None:

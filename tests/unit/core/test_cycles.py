@@ -61,6 +61,7 @@ cycles = pytest.mark.parametrize("cycle", CYCLES)
 @pytest.fixture(autouse=True)
 def _only_own_garbage() -> None:
     gc.collect()
+    gc.freeze()  # else each collection of a test walks all objects of the tests before
 
 
 def filled(*, views: bool = False) -> Columns:

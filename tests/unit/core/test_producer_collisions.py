@@ -6,6 +6,8 @@ import random
 import struct
 import time
 
+import pytest
+
 from tests.models.headers import COMMIT, data, encode, marker
 from tests.unit.core.producers import NEVER, TIME
 from txnkafka._core.crc32c import crc32c
@@ -39,6 +41,7 @@ def load_seconds(producer_ids: list[int], *, rounds: int = 1) -> float:
     return min(seconds)
 
 
+@pytest.mark.slow
 def test_chosen_producer_ids_are_found_as_quickly_as_random_ones() -> None:
     """If they collide, loading takes hundreds of times as long."""
     at_random = load_seconds(random.Random(1).sample(range(2**40), MANY), rounds=5)
@@ -65,6 +68,7 @@ def test_transactions_that_begin_in_no_order_are_all_known() -> None:
     assert table.open_count == len(opened)
 
 
+@pytest.mark.slow
 def test_open_transactions_whose_offsets_go_back_cost_no_more_than_others() -> None:
     """Searching a list for each of them would take quadratic time."""
     forward = [data(each, 0, each) for each in range(MANY)]

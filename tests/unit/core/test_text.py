@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import LONG
+from tests.conftest import LONG, sampled
 from tests.models.builder import Batch, PlainRecord, legacy_entry
 from tests.models.text import (
     CSV_HEADER,
@@ -35,6 +35,7 @@ from txnkafka.shown import plain_name
 
 TOPIC, PARTITION = "orders", 3
 PIECE_BYTES = 256 * 1024
+LARGE = [PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200]
 ENCODINGS = ["utf8", "base64"]
 
 
@@ -168,13 +169,9 @@ def test_topics_that_kafka_would_not_allow(topic: str) -> None:
 
 def test_numbers_at_their_limits() -> None:
     timestamps = [0, -1, 9, 10, 99, 100, -100, 2**63 - 1, -(2**63), *(10**n for n in range(19))]
+    nothing = [PlainRecord(None, None)]
     log = [
-        Batch(
-            records=[PlainRecord(None, None)],
-            base_offset=10**i,
-            log_append_time=each,
-            partition_leader_epoch=i,
-        )
+        Batch(records=nothing, base_offset=10**i, log_append_time=each, partition_leader_epoch=i)
         for i, each in enumerate(timestamps[:19])
     ]
     assert json_text(*log) == json_model(*log)
@@ -193,6 +190,7 @@ EDGES = [0x00, 0x41, 0x7F, 0x80, 0x8F, 0x90, 0x9F, 0xA0, 0xBF, 0xC0, 0xC2, 0xE0,
 LEADS = [0xC0, 0xC1, 0xC2, 0xDF, 0xE0, 0xE1, 0xEC, 0xED, 0xEE, 0xEF, 0xF0, 0xF1, 0xF3, 0xF4, 0xF5, 0xFF]
 
 
+@pytest.mark.slow
 def test_pairs_of_bytes() -> None:
     others = range(256) if LONG else EDGES
     every = [*itertools.product(range(256), others), *itertools.product(others, range(256))]
@@ -208,6 +206,7 @@ def sequences_at_the_edges() -> list[bytes]:
     return [bytes(each) for each in itertools.chain(three, four)]
 
 
+@pytest.mark.slow
 def test_sequences_of_three_and_four_bytes() -> None:
     values = batch_of(sequences_at_the_edges())
     assert json_text(values) == json_model(values)
@@ -248,6 +247,7 @@ def test_specials_at_every_place(size: int) -> None:
 # Pieces
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fill", ["\1", '"', "\u20ac", None], ids=["control", "quote", "euro", "binary"])
 def test_more_text_than_a_piece_holds(fill: str | None) -> None:
     value = b"\xff" * 100 if fill is None else fill.encode() * 50
@@ -262,7 +262,7 @@ def test_more_text_than_a_piece_holds(fill: str | None) -> None:
 
 
 @pytest.mark.parametrize("fill", [b"\1", b'"', b"a", b"\xff"], ids=["control", "quote", "letter", "binary"])
-@pytest.mark.parametrize("size", [PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200])
+@pytest.mark.parametrize("size", sampled(LARGE, every=3))
 def test_records_larger_than_a_piece(fill: bytes, size: int) -> None:
     value = fill * size
     log = batch_of([b"before", value, b"after"])

@@ -116,6 +116,7 @@ def test_a_fifo_that_replaces_a_file_does_not_block(
     assert answers == [False, errno.EINVAL]
 
 
+@pytest.mark.slow
 def test_a_tree_of_many_levels_is_removed(tmp_path: Path) -> None:
     path = str(tmp_path / "top")
     for _ in range(1_500):

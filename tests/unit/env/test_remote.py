@@ -182,6 +182,7 @@ def test_the_next_window_is_asked_for_before_one_is_looked_at(
     assert Bucket.counted() == {"cat_file": 2, "ls": 1}
 
 
+@pytest.mark.slow
 def test_memory_is_that_of_two_windows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Many segments may be open at once; only the index of each stays in memory."""
     large = {1000 * i: [batch(1000 * i, 1000)] for i in range(40)}

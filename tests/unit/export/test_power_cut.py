@@ -104,6 +104,7 @@ def test_books_after_a_power_cut(seed: int) -> None:
     assert seen > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_books_of_a_second_round_after_a_power_cut(seed: int) -> None:
     """The second round begins at the end of the first one, and stops at a damaged batch."""
@@ -119,6 +120,7 @@ def test_books_of_a_second_round_after_a_power_cut(seed: int) -> None:
         check(state, before, expected, report)
 
 
+@pytest.mark.slow
 def test_a_second_power_cut_while_going_on() -> None:
     files = MemoryFiles(None, disk_of(FIRST))
     report = run(files, incremental=False)

@@ -104,6 +104,7 @@ def read(unit: ReadUnit) -> list[int]:
         opened.close()
 
 
+@pytest.mark.slow
 def test_every_range_and_every_hidden_transaction(maps: dict[int, list[SegmentMap]]) -> None:
     known: dict[ReadUnit, list[int]] = {}
     for size, hidden in product(maps, hidden_sets()):

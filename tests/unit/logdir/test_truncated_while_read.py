@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from tests.conftest import sampled
 from tests.models.builder import Batch, PlainRecord, legacy_entry
 from tests.unit.logdir.logs import batch, partition, write_log
 from txnkafka import CorruptRecordError, LogDir
@@ -114,7 +115,7 @@ WAYS = {"records": by_records, "read": by_columns, "arrow": by_arrow, "spark": b
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", [*CODECS, "legacy"])
-@pytest.mark.parametrize("share", [0, 0.3, 0.77])
+@pytest.mark.parametrize("share", sampled([0, 0.3, 0.77], every=3, first=1))
 def test_between_chunks(tmp_path: Path, way: str, kind: str, share: float) -> None:
     found = {}
     for io in ("mmap", "pread"):

@@ -174,6 +174,7 @@ class WatchedInflate:
         return getattr(self._inflate, name)
 
 
+@pytest.mark.slow
 def test_thousands_of_gzip_members_take_time_in_proportion(monkeypatch: pytest.MonkeyPatch) -> None:
     """60,000 members: copying the rest of the payload for each of them would be 36 GB."""
     members = 60_000

@@ -64,6 +64,7 @@ def with_topics(count: int) -> WireNode:
     return of
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("request_of", [deletions, creations, moves])
 def test_many_names(request_of: Any) -> None:
     """Eight times as many names, of eight times as many topics, take 64 times as long where each is compared

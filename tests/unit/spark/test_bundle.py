@@ -36,6 +36,7 @@ def test_it_holds_the_modules_and_nothing_else() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_the_same_package_gives_the_same_bytes() -> None:
     assert bundle() == bundle()
     assert {(each.mtime, each.uid, each.gid, each.uname, each.gname) for each in members().values()} == {
@@ -44,6 +45,7 @@ def test_the_same_package_gives_the_same_bytes() -> None:
     assert bundle().content[4:8] == bytes(4)  # the time in the header of gzip
 
 
+@pytest.mark.slow
 def test_the_name_has_version_and_platform() -> None:
     assert bundle().name.startswith(f"txnkafka-{txnkafka.__version__}-cpython-{CACHE_TAG.partition('-')[2]}")
 
@@ -66,6 +68,7 @@ def test_what_is_code(name: str, taken: bool) -> None:
     assert bundling._is_code(name) is taken
 
 
+@pytest.mark.slow
 @pytest.mark.process
 def test_it_is_the_package_where_it_is_unpacked(tmp_path: Path) -> None:
     """The archive takes precedence over an installed version."""

@@ -69,12 +69,14 @@ def test_findings_that_are_only_counted(tmp_path: Path) -> None:
     assert observed(tmp_path / "data", 3) == alone
 
 
+@pytest.mark.slow
 def test_fail_fast_stops_at_the_first_finding(faulty: Path) -> None:
     alone, threads = (verify(LogDir(str(faulty), threads=n), fail_fast=True) for n in (1, 3))
     assert alone == threads
     assert sum(finding.severity != "note" for finding in threads.findings) == 1
 
 
+@pytest.mark.slow
 def test_an_exception_of_a_thread_reaches_the_caller(faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise MemoryError("no memory")
@@ -84,6 +86,7 @@ def test_an_exception_of_a_thread_reaches_the_caller(faulty: Path, monkeypatch: 
         verify(LogDir(str(faulty), threads=3))
 
 
+@pytest.mark.slow
 def test_an_unreadable_partition_is_a_finding(faulty: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise CorruptRecordError("damaged", file="x", position=0, offset=0)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import struct
 import subprocess
@@ -50,6 +51,7 @@ def directory(tmp_path: Path) -> LogDirectory:
 # Codes
 
 
+@functools.cache
 def words_of_the_sources() -> set[str]:
     package = Path(txnkafka.__file__).parent  # the simulation and the hand-over have codes of their own
     paths = [path for path in package.rglob("*.py") if not {"testing", "handover"} & set(path.parts)]

@@ -129,6 +129,7 @@ def test_the_bytes_of_a_failed_append_are_truncated_durably(clean: bool) -> None
         assert len(content) == size, state.name
 
 
+@pytest.mark.slow
 def test_no_segment_has_a_name_before_the_one_before_it_has_its_own() -> None:
     """Several rolls without a flush leave no gap, whichever directory entries a power cut removes."""
     files = MemoryFiles()
@@ -144,6 +145,7 @@ def test_no_segment_has_a_name_before_the_one_before_it_has_its_own() -> None:
         assert found == [0, 2, 14, 26][: len(found)], state.name
 
 
+@pytest.mark.slow
 def test_a_roll_during_a_flush_waits_for_the_names_of_that_flush() -> None:
     files = MemoryFiles()
     log = Log(files=files, **SMALL)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.unit.storage.cleaner.compacted import CompactedLog
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, opened
 from txnkafka.env import make_directories
@@ -146,6 +148,7 @@ def test_a_crash_while_a_damaged_log_is_cut_brings_nothing_back() -> None:
         assert end(MemoryFiles(base=state.disk)) == 1, state.name
 
 
+@pytest.mark.slow
 def test_a_crash_while_a_log_is_cut_leaves_no_hole() -> None:
     log = opened(segment_bytes=120, cleanup_policy="compact")
     for _ in range(5):

@@ -19,6 +19,7 @@ from kafka.protocol.data_container import DataContainer
 from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
+from tests.conftest import sampled
 from tests.unit.wire.messages.frames import body_of, frame_of, header_size, message_of
 from tests.unit.wire.messages.kafka_apis import MESSAGES, Message
 from tests.unit.wire.messages.values import Chooser, random_message
@@ -101,7 +102,7 @@ def our_name(ours: Any, name: str) -> str:
     return name if name in fields else next(each for each in fields if each in others)
 
 
-@pytest.mark.parametrize("message", IN_LIBRARIES, ids=str)
+@pytest.mark.parametrize("message", sampled(IN_LIBRARIES, every=5), ids=str)
 def test_kio(message: Message) -> None:
     load = load_request_schema if message.kind == "Request" else load_response_schema
     cls = load(message.api.key, message.version)
@@ -118,7 +119,9 @@ def test_kio(message: Message) -> None:
 
 
 @pytest.mark.parametrize(
-    "message", [message for message in IN_LIBRARIES if message.api.name not in NOT_IN_KAFKA_PYTHON], ids=str
+    "message",
+    sampled((each for each in IN_LIBRARIES if each.api.name not in NOT_IN_KAFKA_PYTHON), every=5),
+    ids=str,
 )
 def test_kafka_python(message: Message) -> None:
     cls = KAFKA_PYTHON[message.name]

@@ -144,6 +144,7 @@ def test_a_count_or_length_allocates_nothing(api: str, version: int, body: str, 
     assert peak < 64 << 10
 
 
+@pytest.mark.slow
 def test_a_message_has_a_limit_of_values() -> None:
     count = MAX_MESSAGE_VALUES // 2  # an element is a struct and its name
     elements = (count + 1).to_bytes(4, "big").hex() + "0000" * (count + 1)
@@ -165,6 +166,7 @@ def test_the_limit_of_values_is_for_the_whole_message() -> None:
     assert reason == f"the message has more than {MAX_MESSAGE_VALUES} values"
 
 
+@pytest.mark.slow
 def test_unknown_tagged_fields_count_as_values() -> None:
     tags = b"".join(tag_bytes(tag) + b"\0" for tag in range(MAX_MESSAGE_VALUES + 1))
     body = bytes.fromhex("02 74" + END_TXN) + tag_bytes(MAX_MESSAGE_VALUES + 1) + tags
