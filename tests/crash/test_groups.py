@@ -51,7 +51,7 @@ def copy(node: Node, producer: Producer, number: int, value: bytes = b"") -> Non
     answers: list[dict[TopicPartition, ErrorCode]] = []
     identity = producer.identity.producer_id, producer.identity.producer_epoch
     node.request(
-        node.broker.groups.commit_in_transaction, Identity("copies"), producer.id,
+        node.broker.commit_in_transaction, Identity("copies"), producer.id,
         ProducerIdAndEpoch(*identity), {SOURCE: OffsetToCommit(number + 1)}, answers.append, version=5,
     )  # fmt: skip
     node.settle()

@@ -61,7 +61,7 @@ class GroupCommands:
         of = ProducerIdAndEpoch(producer.producer_id, given.number("epoch", producer.producer_epoch))
         transactional_id = producer.transactional_id or ""
         return Request(
-            lambda broker, reply: broker.groups.commit_in_transaction(
+            lambda broker, reply: broker.commit_in_transaction(
                 identity,
                 transactional_id,
                 of,

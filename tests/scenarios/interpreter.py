@@ -52,8 +52,8 @@ from tests.scenarios.views import (
     log_lines,
     state_lines,
 )
+from txnkafka.broker.marker_writer import WritableMarker
 from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, OffsetQuery
-from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator.txn_events import TransactionRecord
 from txnkafka.coordinator.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode

@@ -183,7 +183,7 @@ def offsets_in_files(*, committed: bool = True) -> dict[tuple[str, str, int], in
         return {TopicPartition("t", number): OffsetToCommit(offset) for number in partitions}
 
     node.call(node.broker.groups.commit, identity, offsets(1, 0, 1), version=9)
-    in_transaction = node.broker.groups.commit_in_transaction
+    in_transaction = node.broker.commit_in_transaction
     of = ProducerIdAndEpoch(producer.identity.producer_id, producer.identity.producer_epoch)
     node.call(in_transaction, identity, "x", of, offsets(2, 0, 1), version=5)
     node.call(node.broker.groups.commit, identity, offsets(3, 1), version=9)

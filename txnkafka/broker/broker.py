@@ -17,25 +17,22 @@ from txnkafka.broker import listing, produce
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.broker.configs import Configs
 from txnkafka.broker.deadlines import Deadlines
-from txnkafka.broker.durability import Durability, Mode
-from txnkafka.broker.failures import Failures
 from txnkafka.broker.fetch import Fetches
 from txnkafka.broker.groups import Groups
-from txnkafka.broker.jobs import Jobs
-from txnkafka.broker.log_manager import LogManager
 from txnkafka.broker.metadata_log import MetadataLog
-from txnkafka.broker.missing_logs import MissingLogs
+from txnkafka.broker.services import Services
 from txnkafka.broker.topics import Topics
 from txnkafka.broker.transactions import Transactions
-from txnkafka.broker.turns import Turns
-from txnkafka.coordinator.ticks import Ticks
+from txnkafka.broker.txn_offset_commit import OffsetsOfTransaction, TxnOffsetCommit
 from txnkafka.errors import FlushUnderWayError
+from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
 from txnkafka.storage.locked_directory import lock_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from txnkafka.broker.durability import Mode
     from txnkafka.broker.failures import Owner
     from txnkafka.broker.flush import Flush
     from txnkafka.broker.requests import (
@@ -46,10 +43,10 @@ if TYPE_CHECKING:
         ProduceRequest,
         ProduceResult,
     )
-    from txnkafka.coordinator.cluster_image import ClusterImage, PartitionImage
+    from txnkafka.coordinator.group_requests import Identity, Offsets
     from txnkafka.env import DataFiles
     from txnkafka.error_codes import ErrorCode
-    from txnkafka.model import IsolationLevel, ProducerStateEntry, TopicPartition
+    from txnkafka.model import IsolationLevel, ProducerIdAndEpoch, ProducerStateEntry
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
@@ -98,27 +95,23 @@ class Broker:
         now_ms: int,
         durability: Mode = "fsync",
     ) -> None:
-        self.configs = configs
-        self.now_ms = now_ms  # of the last call: the time of what comes back from the disk
-        self.ticks = Ticks(now_ms)  # which pass whatever the clock is set to; the host tells them
-        self.data = data
-        self.metadata = metadata
-        self.image: ClusterImage = metadata.image  # what the metadata log says
-        self.manager = LogManager(data)
-        self.logs: Mapping[TopicPartition, PartitionLog] = data.logs  # the open logs
-        self.failures = Failures()
-        self.jobs = Jobs(self.failures)
-        self.fetches = Fetches(self)
-        self.durability = Durability(
-            self.manager.flushes, self.failures, durability, self.fetches.on_progress, metadata.log
-        )
-        self.turns = Turns(self.failures, self.durability)
-        self.deadlines = Deadlines(self, now_ms)
-        self.missing_logs = MissingLogs(self)
-        self.topics = Topics(self)
+        services = self.services = Services(data, metadata, configs, now_ms=now_ms, durability=durability)
+        self.registered, self.serves = services.registered, services.serves
+        self.leader_epoch = services.leader_epoch
+        self.configs, self.ticks, self.jobs = configs, services.ticks, services.jobs
+        self.data, self.logs, self.manager = data, data.logs, services.manager
+        self.metadata, self.image = metadata, metadata.image
+        self.failures, self.durability, self.turns = services.failures, services.durability, services.turns
+        self.fetches = Fetches(services)
+        self.durability.on_progress = self.fetches.on_progress
+        self.topics = Topics(services, self._on_created, self._on_deleted)
         self.topics.reconcile(now_ms)
-        self.groups = Groups(self, now_ms)  # before: that writes markers into their log
-        self.transactions = Transactions(self, now_ms)
+        create_internal = self.topics.create_internal
+        self.groups = Groups(services, create_internal)  # before: that writes markers into their log
+        self.transactions = Transactions(services, create_internal, self.groups.on_marker)
+        self.deadlines = Deadlines(
+            services, self.fetches, self.transactions, self.groups, self.topics.missing_logs
+        )
         self.image.forget_removed()
         self.durability.run_soon()
 
@@ -144,22 +137,21 @@ class Broker:
         """Grows with every change of the finalized features: the log end of the metadata log."""
         return self.metadata.log.log_end_offset
 
-    def registered(self, partition: TopicPartition) -> PartitionImage | None:
-        """What the registry says of the partition; None when it has none."""
-        topic = self.image.topics.get(partition.topic)
-        return None if topic is None else topic.partitions.get(partition.partition)
-
-    def serves(self, partition: TopicPartition) -> bool:
-        """Whether the registry has the partition."""
-        return self.registered(partition) is not None
-
-    def leader_epoch(self, partition: TopicPartition) -> int:
-        """The leader epoch of a partition that the registry has."""
-        return self.image.topics[partition.topic].partitions[partition.partition].leader_epoch
+    @property
+    def now_ms(self) -> int:
+        """The time of the request or call that runs."""
+        return self.services.now_ms
 
     # The coordinators
 
-    def load_coordinators(self) -> None:
+    def _on_deleted(self, topic: str, numbers: Collection[int]) -> None:
+        partitions = [TopicPartition(topic, number) for number in numbers]
+        self.fetches.on_progress(partitions)
+        for partition in partitions:
+            self.transactions.on_deleted(partition)
+        self.groups.on_deleted(topic, numbers)
+
+    def _on_created(self) -> None:
         """Partitions of the coordinators' topics were created: load those that are not loaded."""
         self.transactions.on_created()
         self.groups.on_created()
@@ -177,7 +169,7 @@ class Broker:
         """Run one request: call ``method``, of the broker or of one of its parts, at the time ``now_ms``;
         then make the calls that it has deferred. ``owner`` gets the exception of a call that is made later
         for this request. Every request comes in here."""
-        self.now_ms = now_ms
+        self.services.now_ms = now_ms
         failures = self.failures
         before, failures.owner = failures.owner, owner
         try:
@@ -192,7 +184,21 @@ class Broker:
         reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
     ) -> None:
         """Append batches; see ``ProduceRequest``."""
-        produce.produce(self, request, reply)
+        produce.produce(self.services, self.transactions, request, reply)
+
+    def commit_in_transaction(
+        self,
+        identity: Identity,
+        transactional_id: str,
+        producer: ProducerIdAndEpoch,
+        offsets: Offsets,
+        reply: Callable[[dict[TopicPartition, ErrorCode]], None],
+        *,
+        version: int,
+    ) -> None:
+        """Commit offsets with a transaction; ``version`` is that of TxnOffsetCommit."""
+        request = OffsetsOfTransaction(identity, transactional_id, producer, offsets, version)
+        TxnOffsetCommit(self.services, self.groups.coordinator, self.transactions, request, reply).run()
 
     def fetch(
         self,
@@ -207,17 +213,17 @@ class Broker:
         self, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
     ) -> dict[TopicPartition, OffsetAnswer]:
         """Where times are in logs, or where logs begin and end."""
-        return listing.list_offsets(self, queries, isolation_level)
+        return listing.list_offsets(self.services, queries, isolation_level)
 
     def end_offset_for_epoch(
         self, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int = -1
     ) -> tuple[ErrorCode, int, int]:
         """The largest epoch of a log that is not above ``leader_epoch``, and where it ends (KIP-101)."""
-        return listing.end_offset_for_epoch(self, partition, leader_epoch, current_leader_epoch)
+        return listing.end_offset_for_epoch(self.services, partition, leader_epoch, current_leader_epoch)
 
     def describe_producers(self, partition: TopicPartition) -> tuple[ErrorCode, list[ProducerStateEntry]]:
         """The producers that a partition knows."""
-        return listing.describe_producers(self, partition)
+        return listing.describe_producers(self.services, partition)
 
     # The host
 
@@ -233,7 +239,7 @@ class Broker:
 
     def finish_flush(self, flush: Flush, failed: dict[PartitionLog, OSError], *, now_ms: int) -> None:
         """The group was run: call back what waited for it."""
-        self.now_ms = now_ms
+        self.services.now_ms = now_ms
         self.manager.flushes.finish(flush, failed)
         self.groups.coordinator.at(now_ms)
         self.durability.run_soon()
@@ -249,7 +255,7 @@ class Broker:
 
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
         """The work was run."""
-        self.now_ms = now_ms
+        self.services.now_ms = now_ms
         self.groups.coordinator.at(now_ms)
         self.jobs.finish(work, error)
         self.durability.run_soon()
@@ -257,7 +263,7 @@ class Broker:
     def advance(self, now_ms: int) -> int:
         """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
         the ticks at which to be called again at the latest."""
-        self.now_ms = now_ms
+        self.services.now_ms = now_ms
         deadline = self.deadlines.advance(now_ms)
         self.durability.run_soon()
         return min(deadline, self.deadlines.flush(now_ms))
@@ -266,7 +272,7 @@ class Broker:
         """Whether ``advance``, ``begin_flush`` and ``begin_work`` have nothing to do before the ticks that
         ``advance`` has returned: so it is behind most requests that did not have to wait for the disk. What
         is due of transactions is done."""
-        self.now_ms = now_ms
+        self.services.now_ms = now_ms
         return self.deadlines.is_quiet(now_ms)
 
     @property

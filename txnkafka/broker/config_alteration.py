@@ -234,7 +234,7 @@ def _write(
         done(error, message)
 
     if records:
-        register(broker, records, registered)
+        register(broker.services, records, registered)
     else:
         broker.durability.soon(lambda: done(ErrorCode.NONE, None))
 

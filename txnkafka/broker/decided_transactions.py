@@ -11,7 +11,7 @@ import logging
 from typing import TYPE_CHECKING
 
 from txnkafka.broker.coordinator_log import log_of
-from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.broker.marker_writer import MarkerWriter, WritableMarker
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.decided import Decision, History, OpenTransaction, Seen, decide
 from txnkafka.coordinator.open_transactions import will_end
@@ -25,8 +25,7 @@ from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from txnkafka.broker.broker import Broker
-    from txnkafka.broker.transactions import Transactions
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
     from txnkafka.error_codes import ErrorCode
     from txnkafka.model import ProducerStateEntry
@@ -36,26 +35,26 @@ __all__ = ["decisions", "end_decided"]
 LOG = logging.getLogger("txnkafka.broker")
 
 
-def decisions(broker: Broker, coordinator: TransactionCoordinator) -> dict[OpenTransaction, Decision]:
+def decisions(services: Services, coordinator: TransactionCoordinator) -> dict[OpenTransaction, Decision]:
     """Return the decision for each open transaction that its coordinator may have completed."""
     owners = _owners(coordinator)
     found: dict[OpenTransaction, tuple[TransactionMetadata, ProducerStateEntry]] = {}
-    for partition, log in broker.logs.items():
-        for entry in log.producers.open_transactions() if broker.serves(partition) else ():
+    for partition, log in services.logs.items():
+        for entry in log.producers.open_transactions() if services.serves(partition) else ():
             owner = owners.get(entry.producer_id)
             if owner is not None and not _is_awaited(owner, partition, entry):
                 key = OpenTransaction(partition, entry.producer_id, entry.producer_epoch)
                 found[key] = owner, entry
     if not found:
         return {}
-    history = _history(broker, coordinator, found, {owner.transactional_id for owner, _ in found.values()})
-    decided = {key: _decision(broker, history, key, entry) for key, (_, entry) in found.items()}
+    history = _history(services, coordinator, found, {owner.transactional_id for owner, _ in found.values()})
+    decided = {key: _decision(services, history, key, entry) for key, (_, entry) in found.items()}
     return {key: decision for key, decision in decided.items() if decision is not None}
 
 
 def end_decided(
-    broker: Broker,
-    transactions: Transactions,
+    services: Services,
+    markers: MarkerWriter,
     decided: Mapping[OpenTransaction, Decision],
     done: Callable[[ErrorCode], None],
 ) -> int:
@@ -65,7 +64,7 @@ def end_decided(
     count = 0
     for (partition, producer_id, _), (ended, is_clear) in decided.items():
         outcome = "committed" if ended.committed else "aborted"
-        log = log_of(broker, partition)
+        log = log_of(services, partition)
         known = log.producers.epochs(producer_id)
         state = f"its coordinator has completed {ended.transactional_id!r} as {outcome}"
         what = f"the transaction of producer {producer_id} without an end marker"
@@ -80,7 +79,7 @@ def end_decided(
             producer_id, ended.marker_epoch, ended.committed, (partition,),
             max(0, -1 if known is None else known[1]), ended.version,
         )  # fmt: skip
-        transactions.append_marker(partition, marker, done)
+        markers.append(partition, marker, done)
     return count
 
 
@@ -102,11 +101,11 @@ def _is_awaited(owner: TransactionMetadata, partition: TopicPartition, entry: Pr
 
 
 def _history(
-    broker: Broker, coordinator: TransactionCoordinator, wanted: Iterable[OpenTransaction], ids: set[str]
+    services: Services, coordinator: TransactionCoordinator, wanted: Iterable[OpenTransaction], ids: set[str]
 ) -> History:
     history = History(wanted)
     for number in sorted({coordinator.partition_of(each) for each in ids}):
-        log = broker.logs[TopicPartition(TRANSACTION_STATE_TOPIC, number)]
+        log = services.logs[TopicPartition(TRANSACTION_STATE_TOPIC, number)]
         for record in records_of_log(log):
             decoded = decode_transaction_log(record.key, None)
             if decoded.key is None or decoded.key["transactional_id"] not in ids:
@@ -118,13 +117,13 @@ def _history(
 
 
 def _decision(
-    broker: Broker, history: History, transaction: OpenTransaction, entry: ProducerStateEntry
+    services: Services, history: History, transaction: OpenTransaction, entry: ProducerStateEntry
 ) -> Decision | None:
     newest, contradicting = history.found(transaction)
     if newest is None:
         return None
     since_ms = (newest if contradicting is None else contradicting).decided_ms
-    segments = log_of(broker, transaction.partition).segments
+    segments = log_of(services, transaction.partition).segments
     try:
         began = beginning_of(segments, entry.producer_id, entry.current_txn_first_offset, since_ms)
     except (KafkaError, OSError) as error:

@@ -44,7 +44,7 @@ class Durability:
         flushes: FlushQueue,
         failures: Failures,
         mode: Mode = "fsync",
-        on_progress: Callable[[Iterable[TopicPartition]], None] = lambda _: None,
+        *,
         registry: PartitionLog | None = None,
     ) -> None:
         if mode not in ("fsync", "page_cache"):
@@ -54,7 +54,7 @@ class Durability:
         self._flushes = flushes
         # calls with the owner of the moment at which they were requested
         self._soon: deque[tuple[Owner | None, Callable[..., None], tuple[Any, ...]]] = deque()
-        self._on_progress = on_progress
+        self.on_progress: Callable[[Iterable[TopicPartition]], None] = lambda _: None
         self._registry = registry
         self._progressed: dict[TopicPartition, None] = {}
         self._flush_ticks: int | None = None  # when a flush begins that no client waits for
@@ -130,7 +130,7 @@ class Durability:
             run(owner, call, *arguments)
         if self._progressed:
             progressed, self._progressed = self._progressed, {}
-            self._on_progress(progressed)
+            self.on_progress(progressed)
 
     def advance(self, ticks: int) -> int:
         """Begin a flush that no client waits for when it is due; returns the time at which one is."""

@@ -70,9 +70,9 @@ def update_features(
         elif validate_only or all(update.level == _level(broker, update.name) for update in updates):
             broker.durability.soon(lambda: done(ErrorCode.NONE))
         elif any(_is_raised_quorum(broker, update) for update in updates):
-            register_voter(broker, broker.data.identity.directory_id or "", records, done)
+            register_voter(broker.services, broker.data.identity.directory_id or "", records, done)
         else:
-            register(broker, records, done)
+            register(broker.services, records, done)
 
     turn.take(begin)
 

@@ -26,8 +26,8 @@ from txnkafka.storage.log.log_slice import LogSlice
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import FetchPartition, FetchRequest
+    from txnkafka.broker.services import Services
 
 __all__ = ["Fetches"]
 
@@ -63,8 +63,8 @@ class Waiting:
 class Fetches:
     """The waiting requests, by the partitions that they wait for."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self._waiting: dict[Waiting, None] = {}  # in the order of arrival
         self._deadlines: list[tuple[int, int, Waiting]] = []  # a heap, which also has some answered requests
         self._arrivals = 0
@@ -84,7 +84,9 @@ class Fetches:
             reply(answer.partitions)
             return _nothing
         answer.release()
-        waiting = Waiting(request, reply, self._broker.ticks.at(self._broker.now_ms) + request.max_wait_ms)
+        waiting = Waiting(
+            request, reply, self._services.ticks.at(self._services.now_ms) + request.max_wait_ms
+        )
         self._waiting[waiting] = None
         self._add_deadline(waiting)
         for partition in request.partitions:
@@ -116,7 +118,7 @@ class Fetches:
 
     def advance(self, now_ms: int) -> int:
         """Answer the requests whose time is over; return the ticks of the next deadline."""
-        ticks = self._broker.ticks.at(now_ms)
+        ticks = self._services.ticks.at(now_ms)
         while self._deadlines:
             until_ticks, _, waiting = self._deadlines[0]
             if until_ticks > ticks and waiting in self._waiting:
@@ -133,7 +135,7 @@ class Fetches:
         self._arrivals += 1
         heappush(self._deadlines, (waiting.until_ticks, self._arrivals, waiting))
         if self._deadlines[0][2] is waiting:
-            self._broker.deadlines.look_again()
+            self._services.look_again()
 
     def close(self) -> None:
         """Answer all waiting requests with the available records."""
@@ -169,7 +171,7 @@ class Fetches:
         that a consumer never gets stuck.
         """
         found: list[tuple[TopicPartition, FetchedPartition]] = []
-        most, is_final = min(request.max_bytes, self._broker.config.fetch_max_bytes), not request.partitions
+        most, is_final = min(request.max_bytes, self._services.config.fetch_max_bytes), not request.partitions
         most = most if request.room is None else min(most, request.room())
         size = 0
         for partition in request.partitions:
@@ -192,7 +194,7 @@ class Fetches:
         for wanted, (partition, fetched) in zip(request.partitions, found, strict=True):
             if fetched.records is None:
                 continue
-            offsets, begin = self._broker.logs[partition].offsets, fetched.records
+            offsets, begin = self._services.logs[partition].offsets, fetched.records
             is_committed = request.isolation_level is IsolationLevel.READ_COMMITTED
             end = offsets.last_stable_metadata if is_committed else offsets.high_watermark_metadata
             if wanted.offset >= end.offset:
@@ -205,16 +207,16 @@ class Fetches:
     def _read_partition(
         self, wanted: FetchPartition, isolation_level: IsolationLevel, left: int, *, is_first: bool
     ) -> FetchedPartition:
-        broker, partition = self._broker, wanted.topic_partition
+        services, partition = self._services, wanted.topic_partition
         max_bytes = max(0, min(wanted.max_bytes, left))
-        error = leader_epoch_error(broker, partition, wanted.current_leader_epoch)
+        error = leader_epoch_error(services, partition, wanted.current_leader_epoch)
         if error != ErrorCode.NONE:
             return FetchedPartition(error)
         if wanted.last_fetched_epoch >= 0 and (diverged := self._diverged(wanted)) is not None:
             return diverged
         try:
             answer = read(
-                broker.logs[partition], wanted.offset,
+                services.logs[partition], wanted.offset,
                 max_bytes=max_bytes, isolation_level=isolation_level, at_least_one=is_first,
             )  # fmt: skip
             is_cut = not is_first and 0 < len(answer.records) == max_bytes
@@ -231,8 +233,8 @@ class Fetches:
 
     def _diverged(self, wanted: FetchPartition) -> FetchedPartition | None:
         """Return the answer to a client whose log differs below its offset; None if it does not."""
-        partition, log = wanted.topic_partition, self._broker.logs[wanted.topic_partition]
-        _, epoch, end_offset = end_offset_for_epoch(self._broker, partition, wanted.last_fetched_epoch, -1)
+        partition, log = wanted.topic_partition, self._services.logs[wanted.topic_partition]
+        _, epoch, end_offset = end_offset_for_epoch(self._services, partition, wanted.last_fetched_epoch, -1)
         if end_offset < 0:
             return FetchedPartition(ErrorCode.OFFSET_OUT_OF_RANGE)
         if epoch == wanted.last_fetched_epoch and end_offset >= wanted.offset:

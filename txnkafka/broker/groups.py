@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.coordinator_log import CoordinatorTopic
 from txnkafka.broker.group_settings import group_config
-from txnkafka.broker.txn_offset_commit import TxnOffsetCommit
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, log_events
 from txnkafka.coordinator.described_groups import DescribedConsumerGroup, DescribedConsumerMember
 from txnkafka.coordinator.group_coordinator import GroupCoordinator
@@ -37,10 +36,9 @@ from txnkafka.storage.log.log_records import parts_of_log
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.cluster_image import ClusterImage
     from txnkafka.coordinator.log_event import LogEvent
-    from txnkafka.model import ProducerIdAndEpoch
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = [
@@ -53,25 +51,25 @@ __all__ = [
 class Groups:
     """``coordinator`` has the groups of the node."""
 
-    def __init__(self, broker: Broker, now_ms: int) -> None:
-        self._broker = broker
-        self._topic = CoordinatorTopic(broker, CONSUMER_OFFSETS_TOPIC, has_answers=True)
-        config = broker.config
+    def __init__(self, services: Services, create_internal: Callable[[str], None]) -> None:
+        self._services = services
+        self._topic = CoordinatorTopic(services, CONSUMER_OFFSETS_TOPIC, create_internal, has_answers=True)
+        config = services.config
         self.coordinator = GroupCoordinator(
             self,
             self._topic,
             config=group_config(config),
             partition_count=config.offsets_topic_num_partitions,
-            ticks=broker.ticks,
+            ticks=services.ticks,
         )
-        self._load(now_ms)
-        removed = broker.image.removed_topic_ids
-        if removed and not broker.data.was_clean:  # the tombstones of their offsets may not have been durable
-            self.coordinator.delete_removed(removed, broker.image.topics, now_ms)
+        self._load(services.now_ms)
+        removed = services.image.removed_topic_ids
+        if removed and not services.data.was_clean:  # a crash may have lost the tombstones of their offsets
+            self.coordinator.delete_removed(removed, services.image.topics, services.now_ms)
 
     def configure(self) -> None:
         """The settings of the broker have changed."""
-        self.coordinator.configure(group_config(self._broker.config))
+        self.coordinator.configure(group_config(self._services.config))
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__consumer_offsets`` that are not loaded."""
@@ -83,7 +81,7 @@ class Groups:
 
     def on_created(self) -> None:
         """``__consumer_offsets`` is there, or partitions of it whose directories could not be created."""
-        self._load(self._broker.now_ms)
+        self._load(self._services.now_ms)
 
     def on_deleted(self, topic: str, numbers: Collection[int]) -> None:
         """A topic is not in the registry any more, nor are its partitions."""
@@ -91,7 +89,7 @@ class Groups:
             for number in numbers:
                 self.coordinator.resign(number)
         else:
-            self.coordinator.delete_partitions(topic, numbers, self._broker.now_ms)
+            self.coordinator.delete_partitions(topic, numbers, self._services.now_ms)
 
     def stop(self) -> None:
         """Coordinate no group any more: what waits is answered NOT_COORDINATOR, and members look for the next
@@ -109,7 +107,7 @@ class Groups:
     @property
     def has_consumer_protocol(self) -> bool:
         """Whether the cluster has groups of the consumer protocol: the level of ``group.version``."""
-        return self._broker.image.features.get("group.version", 0) > 0
+        return self._services.image.features.get("group.version", 0) > 0
 
     def find(self, group_id: str) -> ErrorCode:
         """Return NONE if this node coordinates the group; see ``CoordinatorTopic.find``."""
@@ -117,25 +115,27 @@ class Groups:
 
     def join(self, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
         """A member joins a group."""
-        self.coordinator.join(request, self._broker.failures.owned(reply), self._broker.now_ms)
+        self.coordinator.join(request, self._services.failures.owned(reply), self._services.now_ms)
 
     def consumer_heartbeat(
         self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None]
     ) -> None:
         """A member of a consumer group joins, is alive, or leaves."""
-        self.coordinator.consumer_heartbeat(request, self._broker.failures.owned(reply), self._broker.now_ms)
+        self.coordinator.consumer_heartbeat(
+            request, self._services.failures.owned(reply), self._services.now_ms
+        )
 
     def sync(self, request: SyncGroup, reply: Callable[[Synced], None]) -> None:
         """A member asks for its assignment."""
-        self.coordinator.sync(request, self._broker.failures.owned(reply), self._broker.now_ms)
+        self.coordinator.sync(request, self._services.failures.owned(reply), self._services.now_ms)
 
     def heartbeat(self, identity: Identity) -> ErrorCode:
         """A member is alive."""
-        return self.coordinator.heartbeat(identity, self._broker.now_ms)
+        return self.coordinator.heartbeat(identity, self._services.now_ms)
 
     def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left) -> None:
         """Members leave a group: ``reply`` gets the error of the request, and those of the members."""
-        self.coordinator.leave(group_id, leaving, self._broker.failures.owned(reply), self._broker.now_ms)
+        self.coordinator.leave(group_id, leaving, self._services.failures.owned(reply), self._services.now_ms)
 
     def commit(
         self,
@@ -146,20 +146,7 @@ class Groups:
         version: int,
     ) -> None:
         """Commit offsets; ``version`` is that of OffsetCommit."""
-        self.coordinator.commit(identity, offsets, reply, self._broker.now_ms, version=version)
-
-    def commit_in_transaction(
-        self,
-        identity: Identity,
-        transactional_id: str,
-        producer: ProducerIdAndEpoch,
-        offsets: Offsets,
-        reply: Callable[[dict[TopicPartition, ErrorCode]], None],
-        *,
-        version: int,
-    ) -> None:
-        """Commit offsets with a transaction; ``version`` is that of TxnOffsetCommit."""
-        TxnOffsetCommit(self._broker, identity, transactional_id, producer, offsets, reply, version).run()
+        self.coordinator.commit(identity, offsets, reply, self._services.now_ms, version=version)
 
     def fetch(
         self,
@@ -210,12 +197,12 @@ class Groups:
     @property
     def image(self) -> ClusterImage:
         """What the metadata log says."""
-        return self._broker.image
+        return self._services.image
 
     @property
     def image_version(self) -> int:
         """The end of the metadata log."""
-        return self._broker.metadata.log.log_end_offset
+        return self._services.metadata.log.log_end_offset
 
     def new_id(self) -> str:
         """A new unique text."""

@@ -20,7 +20,8 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.storage.log.verification import NO_GUARD
 
 if TYPE_CHECKING:
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
+    from txnkafka.broker.transactions import Transactions
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -52,13 +53,14 @@ class JoinTransaction:
     asked; ``is_implicit_add``: it adds them."""
 
     __slots__ = (
-        "_answer", "_api", "_broker", "_on_disk", "_producer", "_transactional_id", "_version",
-        "is_implicit_add", "joiners",
+        "_answer", "_api", "_on_disk", "_producer", "_services", "_transactional_id", "_transactions",
+        "_version", "is_implicit_add", "joiners",
     )  # fmt: skip
 
     def __init__(
         self,
-        broker: Broker,
+        services: Services,
+        transactions: Transactions,
         api: str,
         version: int,
         transactional_id: str,
@@ -66,7 +68,8 @@ class JoinTransaction:
         *,
         is_implicit_add: bool,
     ) -> None:
-        self._broker = broker
+        self._services = services
+        self._transactions = transactions
         self._api, self._version = api, version
         self._transactional_id = transactional_id
         self._producer = producer  # id and epoch
@@ -84,7 +87,7 @@ class JoinTransaction:
         # open, perhaps beside a record in flight, or until its marker arrives
         if not self.is_implicit_add:
             return False
-        owner = self._broker.transactions.coordinator.settled(self._transactional_id)
+        owner = self._transactions.coordinator.settled(self._transactional_id)
         return not has_joined(owner, log.topic_partition, *self._producer)
 
     def guard(self, log: PartitionLog, sequence: int) -> int:
@@ -98,14 +101,14 @@ class JoinTransaction:
     def _start_verification(self, log: PartitionLog, sequence: int) -> int:
         return log.verification.maybe_start(
             log.producers, *self._producer, sequence,
-            supports_epoch_bump=self.is_implicit_add, now_ms=self._broker.now_ms,
+            supports_epoch_bump=self.is_implicit_add, now_ms=self._services.now_ms,
         )  # fmt: skip
 
     def ask(self) -> None:
         """Send the partitions of ``joiners`` to the coordinator."""
         partitions = frozenset([joiner.partition for joiner in self.joiners])
         identity = self._transactional_id, *self._producer, partitions
-        coordinator, now_ms = self._broker.transactions.coordinator, self._broker.now_ms
+        coordinator, now_ms = self._transactions.coordinator, self._services.now_ms
         if self.is_implicit_add:
             event = AddPartitions(*identity, client_transaction_version=2)
             coordinator.handle(event, self._answered, now_ms, on_append=self._append)
@@ -136,7 +139,11 @@ class JoinTransaction:
             self._answer = self.error(answer.error)
             for joiner in self.joiners:
                 if joiner.is_appended:  # the record that was to be durable with the data is not
-                    abort_if_unknown(self._broker, joiner.partition, self._transactional_id, *self._producer)
+                    transactions = self._transactions
+                    abort_if_unknown(
+                        self._services, transactions.coordinator, transactions.markers, joiner.partition,
+                        transactional_id=self._transactional_id, producer=self._producer,
+                    )  # fmt: skip
                 else:
                     joiner.refuse_join(self._answer)
         on_disk, self._on_disk, self.joiners = self._on_disk, [], []

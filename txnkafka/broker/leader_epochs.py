@@ -25,7 +25,7 @@ from txnkafka.model import NO_PARTITION_LEADER_EPOCH, TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.metadata_records import LogRecord
 
 __all__ = ["begin_epochs", "leader_epoch_error", "next_epoch"]
@@ -44,48 +44,48 @@ def next_epoch(*known: int, now_ms: int) -> int:
     return max(*known, of_clock - 1) + 1
 
 
-def begin_epochs(broker: Broker, now_ms: int) -> None:
+def begin_epochs(services: Services, now_ms: int) -> None:
     """Make this node the leader of all partitions of the registry, each in a new epoch.
 
     The epochs are durable before any batch has one, so that a power cut cannot take them back. Raises
     LogDirError for a partition that has used the largest epoch, KafkaStorageError.
     """
-    records = _epoch_records(broker, now_ms)
+    records = _epoch_records(services, now_ms)
     while batch := list(islice(records, _RECORDS_OF_A_BATCH)):
-        broker.metadata.append(batch, now_ms)
-        broker.metadata.apply(batch)
-    broker.metadata.log.flush()
+        services.metadata.append(batch, now_ms)
+        services.metadata.apply(batch)
+    services.metadata.log.flush()
 
 
-def _epoch_records(broker: Broker, now_ms: int) -> Iterator[LogRecord]:
+def _epoch_records(services: Services, now_ms: int) -> Iterator[LogRecord]:
     """Yield the partitions with their new epochs. A log may have later epochs than the registry, if it was
     copied without the registry, or from a newer copy.
     """
-    for topic in list(broker.image.topics.values()):
+    for topic in list(services.image.topics.values()):
         for number, partition in list(topic.partitions.items()):
             name = TopicPartition(topic.name, number)
-            latest = broker.logs[name].epochs.latest if name in broker.logs else None
+            latest = services.logs[name].epochs.latest if name in services.logs else None
             of_log = NO_PARTITION_LEADER_EPOCH if latest is None else latest
             epoch = next_epoch(partition.leader_epoch, of_log, now_ms=now_ms)
             if epoch > _LARGEST_EPOCH:
                 raise LogDirError(
                     f"{name} has used the largest leader epoch, {_LARGEST_EPOCH}: remove the partition from "
-                    f"{broker.data.path}, or delete the topic with Apache Kafka"
+                    f"{services.data.path}, or delete the topic with Apache Kafka"
                 )
             started = replace(
-                partition, leader=broker.node_id, isr=[broker.node_id], leader_epoch=epoch,
+                partition, leader=services.node_id, isr=[services.node_id], leader_epoch=epoch,
                 partition_epoch=partition.partition_epoch + 1, eligible_leader_replicas=(), last_known_elr=(),
             )  # fmt: skip
             yield metadata_records.partition_image(topic.topic_id, number, started)
 
 
-def leader_epoch_error(broker: Broker, partition: TopicPartition, current_leader_epoch: int) -> ErrorCode:
+def leader_epoch_error(services: Services, partition: TopicPartition, current_leader_epoch: int) -> ErrorCode:
     """Return the error for a request with this leader epoch (-1 if the client knows none), or NONE."""
-    if not broker.serves(partition):
+    if not services.serves(partition):
         return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-    if partition not in broker.logs:
+    if partition not in services.logs:
         return ErrorCode.KAFKA_STORAGE_ERROR
-    epoch = broker.leader_epoch(partition)
+    epoch = services.leader_epoch(partition)
     if current_leader_epoch < 0 or current_leader_epoch == epoch:
         return ErrorCode.NONE
     return ErrorCode.FENCED_LEADER_EPOCH if current_leader_epoch < epoch else ErrorCode.UNKNOWN_LEADER_EPOCH

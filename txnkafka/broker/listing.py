@@ -21,8 +21,8 @@ from txnkafka.storage.log.timestamp_lookup import find_by_timestamp, find_newest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import OffsetQuery
+    from txnkafka.broker.services import Services
     from txnkafka.model import ProducerStateEntry
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -36,38 +36,38 @@ WITHOUT_TIERS: Final = (-5, -6)  # latest tiered, earliest pending upload
 
 
 def list_offsets(
-    broker: Broker, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
+    services: Services, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
 ) -> dict[TopicPartition, OffsetAnswer]:
     """Return the answers by partition; a partition that is named twice is refused, as in Kafka."""
     asked = Counter(query.topic_partition for query in queries)
     answers = {}
     for query in queries:
         partition = query.topic_partition
-        error = leader_epoch_error(broker, partition, query.current_leader_epoch)
+        error = leader_epoch_error(services, partition, query.current_leader_epoch)
         if asked[partition] > 1:
             error = ErrorCode.INVALID_REQUEST
         if error != ErrorCode.NONE:
             answers[partition] = OffsetAnswer(error)
             continue
         try:
-            answers[partition] = _offset(broker, partition, query.timestamp, isolation_level)
+            answers[partition] = _offset(services, partition, query.timestamp, isolation_level)
         except (KafkaError, OSError) as raised:
             answers[partition] = OffsetAnswer(error_code(raised))
     return answers
 
 
 def _offset(
-    broker: Broker, partition: TopicPartition, timestamp: int, isolation_level: IsolationLevel
+    services: Services, partition: TopicPartition, timestamp: int, isolation_level: IsolationLevel
 ) -> OffsetAnswer:
-    log = broker.logs[partition]
+    log = services.logs[partition]
     committed = isolation_level is IsolationLevel.READ_COMMITTED
     end = log.last_stable_offset if committed else log.high_watermark
-    epoch = broker.leader_epoch(partition)
+    epoch = services.leader_epoch(partition)
     if timestamp == LATEST:
         return OffsetAnswer(offset=end, leader_epoch=epoch)
     if timestamp in (EARLIEST, EARLIEST_LOCAL):
         start = log.log_start_offset
-        return OffsetAnswer(offset=start, leader_epoch=_epochs(broker, partition, log).epoch_of(start))
+        return OffsetAnswer(offset=start, leader_epoch=_epochs(services, partition, log).epoch_of(start))
     if timestamp in WITHOUT_TIERS:
         return OffsetAnswer()
     if timestamp < MAX_TIMESTAMP:
@@ -78,24 +78,24 @@ def _offset(
     return OffsetAnswer(ErrorCode.NONE, found.timestamp, found.offset, found.leader_epoch)
 
 
-def _epochs(broker: Broker, partition: TopicPartition, log: PartitionLog) -> LeaderEpochs:
+def _epochs(services: Services, partition: TopicPartition, log: PartitionLog) -> LeaderEpochs:
     """Return the leader epochs of a log with the current epoch, which Kafka adds to its log at the
     election, this broker with the first batch.
     """
     epochs = LeaderEpochs(log.epochs.entries)
-    epochs.assign(broker.leader_epoch(partition), log.log_end_offset)
+    epochs.assign(services.leader_epoch(partition), log.log_end_offset)
     return epochs
 
 
 def end_offset_for_epoch(
-    broker: Broker, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int
+    services: Services, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int
 ) -> tuple[ErrorCode, int, int]:
     """Return the largest epoch of the log at or below ``leader_epoch``, and its end offset."""
-    error = leader_epoch_error(broker, partition, current_leader_epoch)
+    error = leader_epoch_error(services, partition, current_leader_epoch)
     if error != ErrorCode.NONE:
         return error, -1, -1
-    log = broker.logs[partition]
-    entries = _epochs(broker, partition, log).entries
+    log = services.logs[partition]
+    entries = _epochs(services, partition, log).entries
     if leader_epoch < 0:
         return ErrorCode.NONE, -1, -1
     if leader_epoch == entries[-1][0]:
@@ -108,8 +108,8 @@ def end_offset_for_epoch(
 
 
 def describe_producers(
-    broker: Broker, partition: TopicPartition
+    services: Services, partition: TopicPartition
 ) -> tuple[ErrorCode, list[ProducerStateEntry]]:
     """Return the producers of a partition, or an error."""
-    error = leader_epoch_error(broker, partition, -1)
-    return error, [] if error != ErrorCode.NONE else broker.logs[partition].producers.entries()
+    error = leader_epoch_error(services, partition, -1)
+    return error, [] if error != ErrorCode.NONE else services.logs[partition].producers.entries()

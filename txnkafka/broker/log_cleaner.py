@@ -21,7 +21,7 @@ from txnkafka.storage.cleaner.log_to_clean import LogToClean
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.model import TopicPartition
     from txnkafka.storage.cleaner.cleaner_pass import CleanStats
     from txnkafka.storage.log.partition_log import PartitionLog
@@ -37,16 +37,16 @@ _NEVER: Final = 2**63 - 1
 class LogCleaner:
     """The compaction of a broker's logs, as background work of ``broker.jobs``."""
 
-    def __init__(self, broker: Broker, now_ms: int) -> None:
-        config = broker.config
-        self._broker = broker
+    def __init__(self, services: Services, now_ms: int) -> None:
+        config = services.config
+        self._services = services
         self._ticks = now_ms  # of the last call of ``advance``
         self._next_ms = now_ms + config.log_cleaner_backoff_ms if config.log_cleaner_enable else _NEVER
         self._search: Iterator[PartitionLog] | None = None  # in progress, for the next log
         self._dirtiest: LogToClean | None = None
         self._postponed: set[TopicPartition] = set()  # after a disk error: other logs go first
         self._pass: CleanerPass | None = None
-        broker.jobs.add_background(self._job)
+        services.jobs.add_background(self._job)
 
     def advance(self, now_ms: int, ticks: int) -> int:
         """Look for a log to compact when it is time; return the ticks at which to call again."""
@@ -54,7 +54,7 @@ class LogCleaner:
         if self._pass is not None or ticks < self._next_ms:
             return _NEVER if self._pass is not None else self._next_ms
         if self._search is None:
-            self._search, self._dirtiest = iter(list(self._broker.logs.values())), None
+            self._search, self._dirtiest = iter(list(self._services.logs.values())), None
         for _ in range(_LOGS_AT_ONCE):
             log = next(self._search, None)
             if log is None:
@@ -65,14 +65,14 @@ class LogCleaner:
         return ticks
 
     def _look_at(self, log: PartitionLog, now_ms: int) -> None:
-        broker, partition = self._broker, log.topic_partition
-        is_open = broker.logs.get(partition) is log and log.fenced is None
-        if not is_open or not broker.serves(partition) or len(log.segments) == 1 or not log.config.compact:
+        services, partition = self._services, log.topic_partition
+        is_open = services.logs.get(partition) is log and log.fenced is None
+        if not is_open or not services.serves(partition) or len(log.segments) == 1 or not log.config.compact:
             return
-        if partition in broker.manager.uncleanable:
+        if partition in services.manager.uncleanable:
             return
         try:
-            found = LogToClean.of(log, broker.data.checkpoints.cleaner_offsets.get(partition), now_ms)
+            found = LogToClean.of(log, services.data.checkpoints.cleaner_offsets.get(partition), now_ms)
         except (KafkaError, OSError) as error:
             self._failed(log, error)
             return
@@ -85,18 +85,18 @@ class LogCleaner:
     def _start(self, now_ms: int) -> None:
         """Start to compact the log that was found; without one, look again later."""
         due, self._dirtiest = self._dirtiest, None
-        if due is None or self._broker.logs.get(due.log.topic_partition) is not due.log:
-            self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
+        if due is None or self._services.logs.get(due.log.topic_partition) is not due.log:
+            self._next_ms = self._ticks + self._services.config.log_cleaner_backoff_ms
             return
         if due.log.topic_partition in self._postponed:  # no other log is due
             self._postponed.clear()
-        config = self._broker.config
+        config = self._services.config
         cleaner = CleanerConfig(
             dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
             io_buffer_load_factor=config.log_cleaner_io_buffer_load_factor,
         )
         self._pass = CleanerPass(due, cleaner, now_ms=now_ms)
-        self._broker.manager.flushes.want(due.log)
+        self._services.manager.flushes.want(due.log)
 
     # The pieces of a pass
 
@@ -117,7 +117,7 @@ class LogCleaner:
             work = current.begin()
         except Exception as error:
             self._rest()
-            if self._broker.logs.get(log.topic_partition) is log:
+            if self._services.logs.get(log.topic_partition) is log:
                 self._failed(log, error)
             return None
         if current.is_over:
@@ -128,18 +128,18 @@ class LogCleaner:
 
     def _rest(self) -> None:
         self._pass = None
-        self._next_ms = self._ticks + self._broker.config.log_cleaner_backoff_ms
-        self._broker.deadlines.look_again()
+        self._next_ms = self._ticks + self._services.config.log_cleaner_backoff_ms
+        self._services.look_again()
 
     def _done(self, _: Exception | None) -> None:
         """Continue a swap before other work; an error of the piece is raised again when the pass
         continues.
         """
         if self._pass is not None and self._pass.is_swapping:
-            self._broker.jobs.add_first(Job(self._begin, self._done))
+            self._services.jobs.add_first(Job(self._begin, self._done))
 
     def _finished(self, log: PartitionLog, stats: CleanStats) -> None:
-        broker, partition = self._broker, log.topic_partition
+        services, partition = self._services, log.topic_partition
         LOG.info(
             "%s: compacted up to offset %d, from %d bytes in %d segments to %d bytes in %d",
             partition, stats.end_offset, stats.bytes_before, stats.segments_before, stats.bytes_after,
@@ -147,9 +147,9 @@ class LogCleaner:
         )  # fmt: skip
         if stats.end_offset > stats.first_dirty_offset:
             self._next_ms = self._ticks  # another log may be due
-        if broker.logs.get(partition) is log:
-            broker.data.checkpoints.cleaner_offsets[partition] = stats.end_offset
-            broker.jobs.add(broker.data.checkpoints.cleaner_offsets_work, _logged)
+        if services.logs.get(partition) is log:
+            services.data.checkpoints.cleaner_offsets[partition] = stats.end_offset
+            services.jobs.add(services.data.checkpoints.cleaner_offsets_work, _logged)
 
     def _failed(self, log: PartitionLog, error: Exception) -> None:
         """Handle a failed compaction. A disk error may be temporary, and must not stop the compaction of
@@ -165,7 +165,7 @@ class LogCleaner:
             exc_info=None if isinstance(error, KafkaError) else error,
         )  # fmt: skip
         known = error if isinstance(error, KafkaError) else KafkaError(repr(error))
-        self._broker.manager.uncleanable[partition] = known
+        self._services.manager.uncleanable[partition] = known
 
     def close(self) -> None:
         """Abandon the pass; no piece of it may be running."""

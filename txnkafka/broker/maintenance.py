@@ -18,7 +18,7 @@ from txnkafka.errors import KafkaError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
@@ -35,37 +35,37 @@ NEVER: Final = (1 << 63) - 1
 class Maintenance:
     """The periodic work of a broker."""
 
-    def __init__(self, broker: Broker, now_ms: int) -> None:
-        self._broker = broker
+    def __init__(self, services: Services, now_ms: int) -> None:
+        self._services = services
         self._next_flush_ms = now_ms + FLUSH_CHECK_MS
         self._next_checkpoint_ms = now_ms + CHECKPOINT_MS
         # not a whole interval: a broker that restarts more often would never delete anything
-        self._next_upkeep_ms = now_ms + min(INITIAL_DELAY_MS, broker.config.log_retention_check_interval_ms)
+        self._next_upkeep_ms = now_ms + min(INITIAL_DELAY_MS, services.config.log_retention_check_interval_ms)
         # logs with deleted files: the ticks of the next removal, and its wall-clock time
         self._removals: dict[PartitionLog, tuple[int, int]] = {}
 
     def advance(self, now_ms: int, ticks: int) -> int:
         """Schedule the work that is due at these ticks; return the ticks at which work is next due."""
-        broker = self._broker
+        services = self._services
         if ticks >= self._next_flush_ms:
             self._next_flush_ms = ticks + FLUSH_CHECK_MS
-            for log in broker.logs.values():
+            for log in services.logs.values():
                 if flush_is_due(log, now_ms):
-                    broker.manager.flushes.want(log)
+                    services.manager.flushes.want(log)
                 self._look_for_deleted(log, now_ms, ticks)
             self._removals = {log: due for log, due in self._removals.items() if self._has(log)}
         if ticks >= self._next_upkeep_ms:
-            self._next_upkeep_ms = ticks + broker.config.log_retention_check_interval_ms
-            self._keep_up(iter(list(broker.logs.values())), now_ms)
+            self._next_upkeep_ms = ticks + services.config.log_retention_check_interval_ms
+            self._keep_up(iter(list(services.logs.values())), now_ms)
         if ticks >= self._next_checkpoint_ms:
             self._next_checkpoint_ms = ticks + CHECKPOINT_MS
-            broker.jobs.add(lambda: broker.data.checkpoints.work(broker.logs), _logged)
+            services.jobs.add(lambda: services.data.checkpoints.work(services.logs), _logged)
         removals_at = self._remove(ticks)
         return min(self._next_flush_ms, self._next_upkeep_ms, self._next_checkpoint_ms, removals_at)
 
     def _has(self, log: PartitionLog) -> bool:
         partition = log.topic_partition
-        return self._broker.logs.get(partition) is log and self._broker.serves(partition)
+        return self._services.logs.get(partition) is log and self._services.serves(partition)
 
     def _keep_up(self, logs: Iterator[PartitionLog], now_ms: int) -> None:
         """Maintain the next log: expire idle producers, delete old segments, remove deleted files. Files
@@ -74,7 +74,7 @@ class Maintenance:
         log = next(logs, None)
         if log is None:
             return
-        pieces = self._broker.manager.upkeep(log, now_ms)
+        pieces = self._services.manager.upkeep(log, now_ms)
 
         def begin() -> Work | None:
             return next(pieces, None) if self._has(log) else None
@@ -84,7 +84,7 @@ class Maintenance:
             self._keep_up(logs, now_ms)
 
         for then in (*[_logged] * (PIECES - 1), done):
-            self._broker.jobs.add(begin, then)
+            self._services.jobs.add(begin, then)
 
     def _look_for_deleted(self, log: PartitionLog, now_ms: int, ticks: int) -> None:
         """Note when the next deleted files of a log are to be removed; in ticks, because the clock may be
@@ -102,7 +102,7 @@ class Maintenance:
         for log in [log for log, (at, _) in self._removals.items() if at <= ticks]:
             _, due_ms = self._removals.pop(log)
             removal, removed = partial(self._removal, log, due_ms), partial(self._removed, log, due_ms)
-            self._broker.jobs.add(removal, removed)
+            self._services.jobs.add(removal, removed)
         return min((at for at, _ in self._removals.values()), default=NEVER)
 
     def _removal(self, log: PartitionLog, due_ms: int) -> Work | None:
@@ -111,7 +111,7 @@ class Maintenance:
     def _removed(self, log: PartitionLog, due_ms: int, error: Exception | None) -> None:
         _logged(error)
         if error is not None:  # not every few seconds
-            again = self._broker.ticks.now + self._broker.config.log_retention_check_interval_ms
+            again = self._services.ticks.now + self._services.config.log_retention_check_interval_ms
             self._removals[log] = again, due_ms
 
 

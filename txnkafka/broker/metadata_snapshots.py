@@ -23,7 +23,7 @@ from txnkafka.storage.work import run_some
 if TYPE_CHECKING:
     from collections.abc import Generator, Sequence
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.storage.formats.segment_reader import LogFileReader
     from txnkafka.storage.work import Work
 
@@ -37,16 +37,16 @@ _NEVER: Final = 2**63 - 1
 class MetadataSnapshots:
     """The snapshots of a broker's metadata log, as background work of ``broker.jobs``."""
 
-    def __init__(self, broker: Broker, now_ms: int) -> None:
-        self._broker = broker
+    def __init__(self, services: Services, now_ms: int) -> None:
+        self._services = services
         self._last_ms = now_ms  # the begin of the last snapshot
         self._steps: Generator[int] | None = None
         self._snapshot = SnapshotId(0, 0)
-        broker.jobs.add_background(self._job)
+        services.jobs.add_background(self._job)
 
     def advance(self, ticks: int) -> int:
         """Begin a snapshot when it is due; return the ticks at which to call again."""
-        config, metadata = self._broker.config, self._broker.metadata
+        config, metadata = self._services.config, self._services.metadata
         interval = config.metadata_log_max_snapshot_interval_ms
         due_ms = self._last_ms + interval if interval else _NEVER
         if self._steps is not None or metadata.log.fenced is not None:
@@ -60,7 +60,7 @@ class MetadataSnapshots:
         return ticks + interval if interval else _NEVER
 
     def _start(self) -> None:
-        metadata = self._broker.metadata
+        metadata = self._services.metadata
         log, end = metadata.log, metadata.log.recovery_point
         self._snapshot = SnapshotId(end, metadata.epoch)
         metadata.size_since_snapshot = 0
@@ -71,7 +71,7 @@ class MetadataSnapshots:
     def _write(
         self, snapshot: SnapshotId, previous: SnapshotId | None, readers: Sequence[LogFileReader]
     ) -> Generator[int]:
-        log, state = self._broker.metadata.log, MetadataReplay()
+        log, state = self._services.metadata.log, MetadataReplay()
         yield from state.load(log.files, log.directory, previous)
         for reader in readers:
             yield from state.read(reader, snapshot.end_offset)
@@ -92,7 +92,7 @@ class MetadataSnapshots:
         if error is None and not piece.is_last:
             return
         self._steps = None
-        self._broker.deadlines.look_again()
+        self._services.look_again()
         if error is not None:
             LOG.error("a snapshot of the metadata log could not be written: %s", error)
         else:
@@ -102,23 +102,23 @@ class MetadataSnapshots:
         """Add the finished snapshot; schedule the deletion of older ones and of the log before them
         (``metadata.max.retention``).
         """
-        metadata, broker = self._broker.metadata, self._broker
+        metadata, services = self._services.metadata, self._services
         LOG.info("%s is written", metadata.log.files.join(metadata.log.directory, self._snapshot.name))
         metadata.snapshots.append(self._snapshot)
-        broker.jobs.add(self._deletion, _logged)
+        services.jobs.add(self._deletion, _logged)
 
     def _deletion(self) -> Work | None:
-        metadata, config = self._broker.metadata, self._broker.config
+        metadata, config = self._services.metadata, self._services.config
         doomed = metadata.old_snapshots(
-            config.metadata_max_retention_bytes, config.metadata_max_retention_ms, self._broker.now_ms
+            config.metadata_max_retention_bytes, config.metadata_max_retention_ms, self._services.now_ms
         )
         if not doomed:
             return None
         del metadata.snapshots[: len(doomed)]
         delete_records(metadata.log, metadata.snapshots[0].end_offset)
-        segments = retention(metadata.log, self._broker.now_ms)
+        segments = retention(metadata.log, self._services.now_ms)
         if segments is not None:
-            self._broker.jobs.add(lambda: segments, _logged)
+            self._services.jobs.add(lambda: segments, _logged)
         paths = [metadata.log.files.join(metadata.log.directory, snapshot.name) for snapshot in doomed]
         return FileRemoval(metadata.log.files, paths, lambda left: None)
 
@@ -127,7 +127,7 @@ class MetadataSnapshots:
         steps, self._steps = self._steps, None
         if steps is not None:
             steps.close()
-            log = self._broker.metadata.log
+            log = self._services.metadata.log
             with suppress(OSError):  # the next start removes it
                 remove_leftovers(log.files, log.directory)
 

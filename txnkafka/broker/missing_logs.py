@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Final
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
-    from txnkafka.broker.broker import Broker
+    from collections.abc import Callable
+
+    from txnkafka.broker.services import Services
     from txnkafka.storage.work import Work
 
 __all__ = ["MissingLogs"]
@@ -25,8 +27,12 @@ _NEVER: Final = (1 << 63) - 1
 class MissingLogs:
     """Retries a failed creation after a second."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self, services: Services, is_in_creation: Callable[[str], bool], on_created: Callable[[], None]
+    ) -> None:
+        self._services = services
+        self._is_in_creation = is_in_creation
+        self._on_created = on_created
         self._has_failed = False
         self._retry_ticks = _NEVER
         self._said = ""  # error of the last creation
@@ -34,7 +40,7 @@ class MissingLogs:
     def creation_failed(self) -> None:
         """Note that a creation has failed; retry it in a second."""
         self._has_failed = True
-        self._broker.deadlines.look_again()
+        self._services.look_again()
 
     def advance(self, now_ms: int, ticks: int) -> int:
         """Retry when it is time; return the ticks at which to call again."""
@@ -42,19 +48,19 @@ class MissingLogs:
             self._has_failed, self._retry_ticks = False, ticks + RETRY_MS
         elif ticks >= self._retry_ticks:
             self._retry_ticks = _NEVER
-            self._broker.jobs.add(lambda: self._creation(now_ms), self._created)
+            self._services.jobs.add(lambda: self._creation(now_ms), self._created)
         return self._retry_ticks
 
     def _creation(self, now_ms: int) -> Work | None:
-        broker = self._broker
+        services = self._services
         missing = {
             partition: topic.topic_id
-            for topic in broker.image.topics.values()
-            if not broker.topics.is_in_creation(topic.name)
+            for topic in services.image.topics.values()
+            if not self._is_in_creation(topic.name)
             for partition in (TopicPartition(topic.name, number) for number in topic.partitions)
-            if partition not in broker.logs and partition not in broker.data.refused
+            if partition not in services.logs and partition not in services.data.refused
         }
-        return broker.data.creation(missing, now_ms=now_ms) if missing else None
+        return services.data.creation(missing, now_ms=now_ms) if missing else None
 
     def _created(self, error: Exception | None) -> None:
         if error is not None:
@@ -64,4 +70,4 @@ class MissingLogs:
             self.creation_failed()
         else:
             self._said = ""
-            self._broker.load_coordinators()
+            self._on_created()

@@ -161,16 +161,16 @@ def _register(
         if failed is None:
             done(ErrorCode.NONE, None)
         else:
-            broker.missing_logs.creation_failed()
+            broker.topics.missing_logs.creation_failed()
             done(error_code(failed), str(failed))
 
     def nothing_in_the_way(error: Exception | None) -> None:
         if error is None:
-            register(broker, records, registered)
+            register(broker.services, records, registered)
         else:
             done(error_code(error), str(error))
 
-    set_aside(broker, partitions, nothing_in_the_way)
+    set_aside(broker.services, partitions, nothing_in_the_way)
 
 
 def _creation(broker: Broker, partitions: dict[TopicPartition, str]) -> Work | None:

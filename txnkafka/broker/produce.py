@@ -23,8 +23,9 @@ from txnkafka.storage.log.verification import NO_GUARD
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import ProduceRequest
+    from txnkafka.broker.services import Services
+    from txnkafka.broker.transactions import Transactions
     from txnkafka.coordinator.cluster_image import PartitionImage
     from txnkafka.storage.log.partition_log import PartitionLog
 
@@ -44,15 +45,19 @@ class _Produce:
     """One request under way: ``results`` of the partitions that are decided. It does not know its batches: a
     circle would keep the bytes of a request that is over until the garbage collector comes."""
 
-    __slots__ = ("broker", "is_nameless", "is_transactional", "reply", "request", "results")
+    __slots__ = (
+        "is_nameless", "is_transactional", "reply", "request", "results", "services", "transactions",
+    )  # fmt: skip
 
     def __init__(
         self,
-        broker: Broker,
+        services: Services,
+        transactions: Transactions,
         request: ProduceRequest,
         reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
     ) -> None:
-        self.broker = broker
+        self.services = services
+        self.transactions = transactions
         self.request = request
         self.reply = reply
         self.results: dict[TopicPartition, ProduceResult] = {}
@@ -71,8 +76,8 @@ class _Produce:
 
     def batch(self, partition: TopicPartition, records: memoryview | None) -> _Batch | None:
         """The batch for a partition; None when it is refused."""
-        broker, request = self.broker, self.request
-        registered, log = broker.registered(partition), broker.logs.get(partition)
+        services, request = self.services, self.request
+        registered, log = services.registered(partition), services.logs.get(partition)
         if registered is None:
             self.refuse(partition, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         elif log is None:
@@ -118,7 +123,7 @@ class _Produce:
             return None
         first = transactional[0]
         joining = JoinTransaction(
-            self.broker, "Produce", request.version, request.transactional_id or "",
+            self.services, self.transactions, "Produce", request.version, request.transactional_id or "",
             (first.producer_id, first.producer_epoch), is_implicit_add=request.is_implicit_add,
         )  # fmt: skip
         for batch in transactional:
@@ -173,7 +178,7 @@ class _Batch:
         log, state = self.log, self.state
         try:
             info = log.append(
-                self.records, now_ms=state.broker.now_ms, leader_epoch=self.registered.leader_epoch,
+                self.records, now_ms=state.services.now_ms, leader_epoch=self.registered.leader_epoch,
                 origin=AppendOrigin.CLIENT, guard=guard,
             )  # fmt: skip
         except KafkaError as error:
@@ -182,15 +187,15 @@ class _Batch:
         self.result = ProduceResult(
             ErrorCode.NONE, info.first_offset, info.log_append_time, info.log_start_offset
         )
-        state.broker.durability.when_durable(log, self._on_disk)
+        state.services.durability.when_durable(log, self._on_disk)
 
     def append_joined(self) -> None:
         """Append after the coordinator has agreed. The topic may have been deleted while the batch waited."""
         if self.is_appended or self.is_decided or self.joining is None:
             return
-        broker = self.state.broker
-        registered = broker.registered(self.partition)
-        if registered is None or broker.logs.get(self.partition) is not self.log:
+        services = self.state.services
+        registered = services.registered(self.partition)
+        if registered is None or services.logs.get(self.partition) is not self.log:
             self.refuse(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             return
         self.registered = registered
@@ -240,7 +245,8 @@ class _Batch:
 
 
 def produce(
-    broker: Broker,
+    services: Services,
+    transactions: Transactions,
     request: ProduceRequest,
     reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
 ) -> None:
@@ -249,7 +255,7 @@ def produce(
     if not request.batches:
         reply({})
         return
-    state = _Produce(broker, request, reply)
+    state = _Produce(services, transactions, request, reply)
     if request.acks not in (-1, 0, 1):
         for partition in request.batches:
             state.refuse(partition, ErrorCode.INVALID_REQUIRED_ACKS)

@@ -14,7 +14,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 
 if TYPE_CHECKING:
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
 
 __all__ = ["ProducerIdBlocks"]
 
@@ -22,19 +22,19 @@ __all__ = ["ProducerIdBlocks"]
 class ProducerIdBlocks:
     """The producer ids of a broker; each block is a durable record of the metadata log."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(self, services: Services) -> None:
+        self._services = services
         self.producer_ids = ProducerIds(self._request)
 
     def _request(self) -> None:
-        broker = self._broker
-        metadata = broker.metadata
+        services = self._services
+        metadata = services.metadata
         first = max(metadata.image.next_producer_id, self._largest_known() + 1)
-        record = metadata_records.producer_ids(broker.node_id, -1, first + BLOCK_SIZE)
+        record = metadata_records.producer_ids(services.node_id, -1, first + BLOCK_SIZE)
         try:
-            metadata.append([record], broker.now_ms)
+            metadata.append([record], services.now_ms)
         except KafkaError:
-            broker.durability.soon(self.producer_ids.block_failed)
+            services.durability.soon(self.producer_ids.block_failed)
             return
 
         def durable(error: ErrorCode) -> None:
@@ -44,13 +44,13 @@ class ProducerIdBlocks:
                 metadata.apply([record])
                 self.producer_ids.block_durable(first)
 
-        broker.durability.when_durable(metadata.log, durable)
+        services.durability.when_durable(metadata.log, durable)
 
     def _largest_known(self) -> int:
         """Return the largest producer id in any log, above which ids can be assigned."""
-        if self._broker.metadata.image.next_producer_id:
+        if self._services.metadata.image.next_producer_id:
             return -1  # the registry has a larger one
         largest = -1
-        for log in self._broker.logs.values():
+        for log in self._services.logs.values():
             largest = max([largest, *(entry.producer_id for entry in log.producers.entries())])
         return largest

@@ -15,16 +15,16 @@ from txnkafka.coordinator.txn_image import IDLE_OR_ONGOING, raised
 from txnkafka.coordinator.txn_setting import SeenEpochs
 
 if TYPE_CHECKING:
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
 
 __all__ = ["raise_epochs", "seen_epochs"]
 
 
-def seen_epochs(broker: Broker) -> dict[int, SeenEpochs]:
+def seen_epochs(services: Services) -> dict[int, SeenEpochs]:
     """Return the largest epochs in the partitions for each producer id."""
     found: dict[int, SeenEpochs] = {}
-    for log in broker.logs.values():
+    for log in services.logs.values():
         for entry in log.producers.entries():
             epoch = entry.producer_epoch
             # no data has the epoch of a marker yet, unless it is the epoch of the transaction that the marker

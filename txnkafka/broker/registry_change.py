@@ -11,45 +11,47 @@ from txnkafka.errors import KafkaError
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.metadata_records import LogRecord
 
 __all__ = ["register", "register_voter"]
 
 
 def register(
-    broker: Broker, records: Sequence[LogRecord], then: Callable[[ErrorCode, str | None], None]
+    services: Services, records: Sequence[LogRecord], then: Callable[[ErrorCode, str | None], None]
 ) -> None:
     """Append records as one batch. ``then`` is called with NONE after they were applied to the image, or
     with an error and its message.
     """
-    metadata = broker.metadata
-    _change(broker, lambda: metadata.append(records, broker.now_ms), lambda: metadata.apply(records), then)
+    metadata = services.metadata
+    _change(
+        services, lambda: metadata.append(records, services.now_ms), lambda: metadata.apply(records), then
+    )
 
 
 def register_voter(
-    broker: Broker,
+    services: Services,
     directory_id: str,
     records: Sequence[LogRecord],
     then: Callable[[ErrorCode, str | None], None],
 ) -> None:
     """Append like ``register``, after the records that move the voter from the configuration to the log."""
-    metadata = broker.metadata
+    metadata = services.metadata
 
     def append() -> None:
-        metadata.append_voter(directory_id, broker.now_ms)
+        metadata.append_voter(directory_id, services.now_ms)
         if records:
-            metadata.append(records, broker.now_ms)
+            metadata.append(records, services.now_ms)
 
     def apply() -> None:
         metadata.kraft_version = 1
         metadata.apply(records)
 
-    _change(broker, append, apply, then)
+    _change(services, append, apply, then)
 
 
 def _change(
-    broker: Broker,
+    services: Services,
     append: Callable[[], None],
     apply: Callable[[], None],
     then: Callable[[ErrorCode, str | None], None],
@@ -58,7 +60,7 @@ def _change(
         append()
     except KafkaError as error:
         code, message = error_code(error), str(error)
-        broker.durability.soon(lambda: then(code, message))
+        services.durability.soon(lambda: then(code, message))
         return
 
     def durable(error: ErrorCode) -> None:
@@ -66,4 +68,4 @@ def _change(
             apply()
         then(error, None)
 
-    broker.durability.when_durable(broker.metadata.log, durable)
+    services.durability.when_durable(services.metadata.log, durable)

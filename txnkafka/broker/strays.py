@@ -18,7 +18,7 @@ from txnkafka.storage.partition_work import DirectorySync
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.model import TopicPartition
     from txnkafka.storage.work import Work
 
@@ -27,24 +27,24 @@ __all__ = ["has_files", "set_aside"]
 LOG = logging.getLogger("txnkafka.broker")
 
 
-def has_files(broker: Broker, partition: TopicPartition) -> bool:
+def has_files(services: Services, partition: TopicPartition) -> bool:
     """Return whether the partition has a directory: open, refused, to be deleted, or in creation by
     ``MissingLogs`` for a topic that was since deleted.
 
     The next topic of the name must not be served from this directory, which is deleted with all records in
     it.
     """
-    data = broker.data
+    data = services.data
     return any(partition in known for known in (data.logs, data.retired, data.refused, data.in_creation))
 
 
 def set_aside(
-    broker: Broker, partitions: Iterable[TopicPartition], then: Callable[[Exception | None], None]
+    services: Services, partitions: Iterable[TopicPartition], then: Callable[[Exception | None], None]
 ) -> None:
     """Rename blocking directories of partitions to ``…-stray``; call ``then`` when the names are free, or
     with the first error.
     """
-    left = [partition for partition in partitions if has_files(broker, partition)]
+    left = [partition for partition in partitions if has_files(services, partition)]
     if not left:
         then(None)
     errors: list[Exception] = []
@@ -56,12 +56,12 @@ def set_aside(
             then(errors[0] if errors else None)
 
     for partition in left:  # after the deletions in progress
-        broker.jobs.add(partial(_setting_aside, broker, partition), partial(done, partition))
+        services.jobs.add(partial(_setting_aside, services, partition), partial(done, partition))
 
 
-def _setting_aside(broker: Broker, partition: TopicPartition) -> Work:
+def _setting_aside(services: Services, partition: TopicPartition) -> Work:
     """Return work in any case: after it the host checks for flushes."""
-    if not has_files(broker, partition):
-        return DirectorySync(broker.data.files, broker.data.path)
+    if not has_files(services, partition):
+        return DirectorySync(services.data.files, services.data.path)
     LOG.warning("%s blocks a new partition, and is renamed to …-stray", partition)
-    return broker.manager.setting_aside(partition)
+    return services.manager.setting_aside(partition)

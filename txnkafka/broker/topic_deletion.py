@@ -19,80 +19,83 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.cluster_image import TopicImage
-
-__all__ = ["delete_topic"]
 
 LOG = logging.getLogger("txnkafka.broker")
 
 
-def delete_topic(
-    broker: Broker,
-    name: str | None,
-    topic_id: str | None,
-    reply: Callable[[DeletedTopic], None],
-) -> None:
-    """Delete the topic ``name``; ``topic_id`` is not None if the client has named it by id. Answers when
-    the registry change is durable.
-    """
-    turn = broker.turns.of((TOPIC_RESOURCE, name or ""))
+class TopicDeletion:
+    """Deletes topics. ``is_in_creation`` tells if a topic is in creation; ``on_deleted`` gets the name and
+    the partitions of a deleted topic before its logs are removed."""
 
-    def done(result: DeletedTopic) -> None:
-        turn.end()
-        reply(result)
+    def __init__(
+        self,
+        services: Services,
+        is_in_creation: Callable[[str], bool],
+        on_deleted: Callable[[str, Collection[int]], None],
+    ) -> None:
+        self._services = services
+        self._is_in_creation = is_in_creation
+        self._on_deleted = on_deleted
 
-    def begin() -> None:
-        refused = _refusal(broker, name, topic_id)
-        topic = broker.image.topics.get(name or "")
-        if refused is not None or topic is None:
-            result = refused or DeletedTopic(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-            broker.durability.soon(lambda: done(result))
-        else:
-            _delete(broker, topic, done)
+    def delete(self, name: str | None, topic_id: str | None, reply: Callable[[DeletedTopic], None]) -> None:
+        """Delete the topic ``name``; ``topic_id`` is not None if the client has named it by id. Answers when
+        the registry change is durable."""
+        services = self._services
+        turn = services.turns.of((TOPIC_RESOURCE, name or ""))
 
-    turn.take(begin)
+        def done(result: DeletedTopic) -> None:
+            turn.end()
+            reply(result)
 
+        def begin() -> None:
+            refused = self._refusal(name, topic_id)
+            topic = services.image.topics.get(name or "")
+            if refused is not None or topic is None:
+                result = refused or DeletedTopic(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+                services.durability.soon(lambda: done(result))
+            else:
+                self._delete(topic, done)
 
-def _refusal(broker: Broker, name: str | None, topic_id: str | None) -> DeletedTopic | None:
-    if not broker.config.delete_topic_enable:
-        return DeletedTopic(name, topic_id, ErrorCode.TOPIC_DELETION_DISABLED)
-    topic = None if name is None else broker.image.topics.get(name)
-    if topic_id is not None and (topic is None or topic.topic_id != topic_id):
-        return DeletedTopic(name, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
-    if topic is None or broker.topics.is_in_creation(topic.name):
-        return DeletedTopic(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-    if topic.name in COORDINATORS_TOPICS:
-        message = f"Topic '{name}' has the state of this broker's coordinators, and cannot be deleted."
-        return DeletedTopic(name, topic_id, ErrorCode.INVALID_TOPIC_EXCEPTION, message)
-    return None
+        turn.take(begin)
 
+    def _refusal(self, name: str | None, topic_id: str | None) -> DeletedTopic | None:
+        if not self._services.config.delete_topic_enable:
+            return DeletedTopic(name, topic_id, ErrorCode.TOPIC_DELETION_DISABLED)
+        topic = None if name is None else self._services.image.topics.get(name)
+        if topic_id is not None and (topic is None or topic.topic_id != topic_id):
+            return DeletedTopic(name, topic_id, ErrorCode.UNKNOWN_TOPIC_ID)
+        if topic is None or self._is_in_creation(topic.name):
+            return DeletedTopic(name, topic_id, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        if topic.name in COORDINATORS_TOPICS:
+            message = f"Topic '{name}' has the state of this broker's coordinators, and cannot be deleted."
+            return DeletedTopic(name, topic_id, ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+        return None
 
-def _delete(broker: Broker, topic: TopicImage, done: Callable[[DeletedTopic], None]) -> None:
-    record = metadata_records.remove_topic(topic.topic_id)
-    deleted = DeletedTopic(topic.name, topic.topic_id, ErrorCode.NONE)
+    def _delete(self, topic: TopicImage, done: Callable[[DeletedTopic], None]) -> None:
+        record = metadata_records.remove_topic(topic.topic_id)
+        deleted = DeletedTopic(topic.name, topic.topic_id, ErrorCode.NONE)
 
-    def registered(error: ErrorCode, message: str | None) -> None:
-        if error == ErrorCode.NONE:
-            for number in topic.partitions:
-                _remove(broker, TopicPartition(topic.name, number))
-            broker.groups.on_deleted(topic.name, topic.partitions)
-        done(deleted._replace(error=error, message=message))
+        def registered(error: ErrorCode, message: str | None) -> None:
+            if error == ErrorCode.NONE:
+                self._on_deleted(topic.name, topic.partitions)
+                for number in topic.partitions:
+                    self._remove(TopicPartition(topic.name, number))
+            done(deleted._replace(error=error, message=message))
 
-    register(broker, [record], registered)
+        register(self._services, [record], registered)
 
-
-def _remove(broker: Broker, partition: TopicPartition) -> None:
-    """Stop serving a partition, and schedule the deletion of its files."""
-    broker.fetches.on_progress([partition])
-    broker.transactions.on_deleted(partition)
-    broker.data.retire(partition)  # at once: the next topic of this name must not get its records
-    broker.jobs.add(
-        lambda: broker.manager.deletion(partition) if has_files(broker, partition) else None,
-        partial(_removed, partition),
-    )
+    def _remove(self, partition: TopicPartition) -> None:
+        """Stop serving a partition, and schedule the deletion of its files."""
+        services = self._services
+        services.data.retire(partition)  # at once: the next topic of this name must not get its records
+        services.jobs.add(
+            lambda: services.manager.deletion(partition) if has_files(services, partition) else None,
+            partial(_removed, partition),
+        )
 
 
 def _removed(partition: TopicPartition, error: Exception | None) -> None:

@@ -17,9 +17,10 @@ from txnkafka.broker.colliding_names import CollidingNames
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.internal_topics import COORDINATORS_TOPICS, topic_by_default
 from txnkafka.broker.leader_epochs import begin_epochs
+from txnkafka.broker.missing_logs import MissingLogs
 from txnkafka.broker.requests import TopicResult
 from txnkafka.broker.strays import set_aside
-from txnkafka.broker.topic_deletion import delete_topic
+from txnkafka.broker.topic_deletion import TopicDeletion
 from txnkafka.coordinator import metadata_records
 from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
@@ -29,10 +30,10 @@ from txnkafka.storage.identity import random_uuid
 from txnkafka.storage.work import perform
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
-    from txnkafka.broker.broker import Broker
     from txnkafka.broker.requests import DeletedTopic, NewTopic
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.metadata_records import LogRecord
 
 __all__ = ["Topics"]
@@ -42,10 +43,19 @@ _METADATA_TOPIC = "__cluster_metadata"
 
 
 class Topics:
-    """The topics of a broker."""
+    """The topics of a broker. ``on_created`` is called when partitions of them exist, ``on_deleted`` with the
+    name and the partitions of a deleted topic."""
 
-    def __init__(self, broker: Broker) -> None:
-        self._broker = broker
+    def __init__(
+        self,
+        services: Services,
+        on_created: Callable[[], None],
+        on_deleted: Callable[[str, Collection[int]], None],
+    ) -> None:
+        self._services = services
+        self._on_created = on_created
+        self._deletion = TopicDeletion(services, self.is_in_creation, on_deleted)
+        self.missing_logs = MissingLogs(services, self.is_in_creation, on_created)
         self._in_creation: dict[str, list[Callable[[TopicResult], None]]] = {}
         self._colliding = CollidingNames()
 
@@ -58,42 +68,42 @@ class Topics:
         Directories that the registry does not know are not served; a registry that was just created adopts
         them as topics. Raises KafkaError and OSError.
         """
-        broker = self._broker
-        if not broker.image.topics and broker.metadata.epoch == 1:
+        services = self._services
+        if not services.image.topics and services.metadata.epoch == 1:
             self._adopt(now_ms)
-        begin_epochs(broker, now_ms)
+        begin_epochs(services, now_ms)
         known = {
             TopicPartition(topic.name, number): topic.topic_id
-            for topic in broker.image.topics.values()
+            for topic in services.image.topics.values()
             for number in topic.partitions
         }
         self._remove_strays(known)
-        for partition in sorted(known.keys() & broker.logs.keys() - broker.data.topic_ids.keys()):
+        for partition in sorted(known.keys() & services.logs.keys() - services.data.topic_ids.keys()):
             # after a crash during its creation; Apache Kafka would set such a directory aside
-            broker.data.give_topic_id(partition, known[partition])
+            services.data.give_topic_id(partition, known[partition])
         missing = {
             partition: topic_id
             for partition, topic_id in known.items()
-            if partition not in broker.logs and partition not in broker.data.refused
+            if partition not in services.logs and partition not in services.data.refused
         }
         if missing:
-            perform(broker.data.creation(missing, now_ms=now_ms))
+            perform(services.data.creation(missing, now_ms=now_ms))
 
     def _remove_strays(self, known: Mapping[TopicPartition, str]) -> None:
         """Finish deletions that a crash has interrupted. Other partitions outside the registry stay, and
         are not served. Raises KafkaError for one whose name the registry gives to another topic.
         """
-        broker = self._broker
-        for partition, topic_id in list(broker.data.topic_ids.items()):
+        services = self._services
+        for partition, topic_id in list(services.data.topic_ids.items()):
             if known.get(partition) == topic_id:
                 continue
-            if topic_id in broker.image.removed_topic_ids:
-                perform(broker.manager.deletion(partition))
+            if topic_id in services.image.removed_topic_ids:
+                perform(services.manager.deletion(partition))
             elif partition in known:
                 raise KafkaError(
                     f"{partition} has the topic id {topic_id}, but the metadata log has {known[partition]}"
                 )
-        for partition in broker.logs:
+        for partition in services.logs:
             if partition not in known:
                 LOG.warning("%s is not in the metadata log, and is not served", partition)
 
@@ -103,30 +113,30 @@ class Topics:
         """
         records: list[LogRecord] = []
         topic_ids: dict[str, str] = {}
-        for partition in sorted(self._broker.logs):
-            topic_id = self._broker.data.topic_ids.get(partition)
+        for partition in sorted(self._services.logs):
+            topic_id = self._services.data.topic_ids.get(partition)
             if topic_id is None:
                 continue
             if partition.topic not in topic_ids:
                 topic_ids[partition.topic] = topic_id
                 records.append(metadata_records.topic(partition.topic, topic_id))
-                configs = topic_by_default(partition.topic, self._broker.config).configs
+                configs = topic_by_default(partition.topic, self._services.config).configs
                 records += (
                     metadata_records.config(TOPIC_RESOURCE, partition.topic, name, value)
                     for name, value in configs.items()
                 )
             records.append(self.partition_record(topic_id, partition.partition))
         if records:
-            self._broker.metadata.append(records, now_ms)
-            self._broker.metadata.log.flush()
-            self._broker.metadata.apply(records)
-        for partition, log in self._broker.logs.items():
-            log.update_config(self._broker.configs.of_topic(partition.topic))
+            self._services.metadata.append(records, now_ms)
+            self._services.metadata.log.flush()
+            self._services.metadata.apply(records)
+        for partition, log in self._services.logs.items():
+            log.update_config(self._services.configs.of_topic(partition.topic))
 
     def partition_record(self, topic_id: str, number: int) -> LogRecord:
         """Return the record of a new partition, led by this node."""
-        directory_id = self._broker.data.identity.directory_id or random_uuid()
-        return metadata_records.partition(topic_id, number, self._broker.node_id, directory_id)
+        directory_id = self._services.data.identity.directory_id or random_uuid()
+        return metadata_records.partition(topic_id, number, self._services.node_id, directory_id)
 
     # Creation
 
@@ -151,7 +161,7 @@ class Topics:
         if sum(max(0, self._partition_count(topic)) for topic in topics) > MOST_PARTITIONS:
             message = f"at most {MOST_PARTITIONS} partitions can be created by one request"
             refused = [TopicResult(topic.name, ErrorCode.POLICY_VIOLATION, message) for topic in topics]
-            self._broker.durability.soon(lambda: reply(refused))
+            self._services.durability.soon(lambda: reply(refused))
             topics = ()
         for i, topic in enumerate(topics):
             self._create(topic, partial(done, i), validate_only)
@@ -161,7 +171,7 @@ class Topics:
         """Create topics that a client has named, with the defaults of the broker. A topic that exists, or
         is in creation, is no error.
         """
-        wanted = [topic_by_default(name, self._broker.config) for name in names]
+        wanted = [topic_by_default(name, self._services.config) for name in names]
 
         def created(results: list[TopicResult]) -> None:
             ok = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
@@ -172,7 +182,7 @@ class Topics:
     def create_internal(self, name: str) -> None:
         """Create an internal topic, unless its creation is running."""
         if name not in self._in_creation:
-            self._create(topic_by_default(name, self._broker.config), _log_failure, False)
+            self._create(topic_by_default(name, self._services.config), _log_failure, False)
             self._begun([name])
 
     def when_created(self, name: str, call: Callable[[TopicResult], None]) -> bool:
@@ -186,7 +196,7 @@ class Topics:
         return True
 
     def _create(self, topic: NewTopic, reply: Callable[[TopicResult], None], validate_only: bool) -> None:
-        broker = self._broker
+        services = self._services
         waiting = self._in_creation.get(topic.name)
         if waiting is not None:
             waiting.append(lambda result: reply(_there_already(topic.name) if not result.error else result))
@@ -196,7 +206,7 @@ class Topics:
         configs = {name: value for name, value in topic.configs.items() if value is not None}
         if refusal is not None or validate_only:  # Kafka's answer also has an id
             result = refusal or TopicResult(topic.name, ErrorCode.NONE, None, random_uuid(), count, configs)
-            broker.durability.soon(lambda: reply(result))
+            services.durability.soon(lambda: reply(result))
             return
         topic_id = random_uuid()
         records = [
@@ -207,7 +217,7 @@ class Topics:
         created = TopicResult(topic.name, ErrorCode.NONE, None, topic_id, count, configs)
         self._in_creation[topic.name] = [reply]
         partitions = [TopicPartition(topic.name, number) for number in range(count)]
-        set_aside(broker, partitions, partial(self._register, created, records, broker.now_ms))
+        set_aside(services, partitions, partial(self._register, created, records, services.now_ms))
 
     def _begun(self, names: Iterable[str]) -> None:
         """Note the topics of a request whose creation has begun."""
@@ -217,18 +227,18 @@ class Topics:
         self, created: TopicResult, records: Sequence[LogRecord], now_ms: int, error: Exception | None
     ) -> None:
         """Register the topic, after blocking files were set aside."""
-        broker = self._broker
+        services = self._services
         try:
             if error is None:
-                broker.metadata.append(records, now_ms)
+                services.metadata.append(records, now_ms)
         except KafkaError as refused:
             error = refused
         if error is not None:
             failed = _failed(created, error)
-            broker.durability.soon(lambda: self._created(failed))
+            services.durability.soon(lambda: self._created(failed))
             return
-        broker.durability.when_durable(
-            broker.metadata.log, lambda error: self._registered(created, records, error, now_ms)
+        services.durability.when_durable(
+            services.metadata.log, lambda error: self._registered(created, records, error, now_ms)
         )
 
     def _registered(
@@ -238,13 +248,13 @@ class Topics:
         if error != ErrorCode.NONE:
             self._created(created._replace(error=error, topic_id=None))
             return
-        self._broker.metadata.apply(records)
+        self._services.metadata.apply(records)
         topic_id = created.topic_id or ""
         partitions = {
             TopicPartition(created.name, number): topic_id for number in range(created.partition_count)
         }
-        self._broker.jobs.add(
-            lambda: self._broker.data.creation(partitions, now_ms=now_ms),
+        self._services.jobs.add(
+            lambda: self._services.data.creation(partitions, now_ms=now_ms),
             lambda failed: self._created(_failed(created, failed)),
         )
 
@@ -254,9 +264,9 @@ class Topics:
 
     def _created(self, result: TopicResult) -> None:
         if result.error != ErrorCode.NONE:
-            self._broker.missing_logs.creation_failed()
+            self.missing_logs.creation_failed()
         elif result.name in COORDINATORS_TOPICS:
-            self._broker.load_coordinators()
+            self._on_created()
         self._colliding.end(result.name)
         for reply in self._in_creation.pop(result.name, ()):
             reply(result)
@@ -264,7 +274,7 @@ class Topics:
     def _partition_count(self, topic: NewTopic) -> int:
         if topic.assignments:
             return len(topic.assignments)
-        return self._broker.config.num_partitions if topic.partition_count == -1 else topic.partition_count
+        return self._services.config.num_partitions if topic.partition_count == -1 else topic.partition_count
 
     def _refusal(self, topic: NewTopic) -> TopicResult | None:
         """Return the refusal of a topic, or None."""
@@ -280,9 +290,9 @@ class Topics:
             return refused(
                 ErrorCode.INVALID_REQUEST, f"Creation of internal topic {topic.name} is prohibited."
             )
-        if topic.name in self._broker.image.topics:
+        if topic.name in self._services.image.topics:
             return _there_already(topic.name)
-        collides = self._colliding.find(topic.name, self._broker.image)
+        collides = self._colliding.find(topic.name, self._services.image)
         if collides is not None:
             return refused(
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
@@ -294,7 +304,7 @@ class Topics:
                     ErrorCode.INVALID_REQUEST, "assignments exclude num_partitions and replication_factor"
                 )
             if sorted(topic.assignments) != list(range(len(topic.assignments))) or any(
-                list(nodes) != [self._broker.node_id] for nodes in topic.assignments.values()
+                list(nodes) != [self._services.node_id] for nodes in topic.assignments.values()
             ):
                 return refused(ErrorCode.INVALID_REPLICA_ASSIGNMENT, "the only node has all replicas")
         if topic.replication_factor not in (-1, 1):
@@ -317,7 +327,7 @@ class Topics:
                 )
         try:
             configs = {name: value for name, value in topic.configs.items() if value is not None}
-            check_topic(self._broker.config, configs)
+            check_topic(self._services.config, configs)
         except ValueError as error:
             return TopicResult(topic.name, ErrorCode.INVALID_CONFIG, str(error))
         return None
@@ -331,7 +341,7 @@ class Topics:
         reply: Callable[[list[DeletedTopic]], None],
     ) -> None:
         """Delete topics by name or by id; answer when the deletion is durable."""
-        image = self._broker.image
+        image = self._services.image
         wanted: list[tuple[str | None, str | None]] = [(name, None) for name in names]
         wanted += [(image.topic_names.get(topic_id), topic_id) for topic_id in topic_ids]
         results: dict[int, DeletedTopic] = {}
@@ -344,7 +354,7 @@ class Topics:
         if not wanted:
             reply([])
         for i, (name, topic_id) in enumerate(wanted):
-            delete_topic(self._broker, name, topic_id, partial(done, i))
+            self._deletion.delete(name, topic_id, partial(done, i))
 
 
 def _log_failure(result: TopicResult) -> None:

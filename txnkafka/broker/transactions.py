@@ -11,14 +11,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from txnkafka._core.encode import end_txn_marker
 from txnkafka.broker.coordinator_log import CoordinatorTopic
 from txnkafka.broker.decided_transactions import decisions
-from txnkafka.broker.durability import error_code
+from txnkafka.broker.marker_writer import MarkerWriter, WritableMarker
 from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
 from txnkafka.broker.raised_epochs import raise_epochs, seen_epochs
 from txnkafka.broker.unknown_transactions import settle
-from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator import (
     CONSUMER_OFFSETS_TOPIC,
     TRANSACTION_STATE_TOPIC,
@@ -38,16 +36,13 @@ from txnkafka.coordinator.txn_events import (
 )
 from txnkafka.coordinator.txn_setting import Limits
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import KafkaError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.log.log_records import records_of_log
-from txnkafka.storage.log.log_validator import AppendOrigin
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from txnkafka.broker.broker import Broker
-    from txnkafka.coordinator.cluster_image import PartitionImage
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.markers import Marker
     from txnkafka.coordinator.txn_listing import Description, Filters, Listing
     from txnkafka.storage.log.partition_log import PartitionLog
@@ -58,11 +53,17 @@ __all__ = ["Answer", "Transactions", "WritableMarker"]
 class Transactions:
     """``coordinator`` has all transactional ids of the node. Requests of clients are methods here."""
 
-    def __init__(self, broker: Broker, now_ms: int) -> None:
-        self._broker = broker
-        self._blocks = ProducerIdBlocks(broker)
-        self._topic = CoordinatorTopic(broker, TRANSACTION_STATE_TOPIC, has_answers=False)
-        config = broker.config
+    def __init__(
+        self,
+        services: Services,
+        create_internal: Callable[[str], None],
+        on_marker: Callable[[TopicPartition, int, int, bool], None],
+    ) -> None:
+        self._services = services
+        self.markers = MarkerWriter(services, on_marker)
+        self._blocks = ProducerIdBlocks(services)
+        self._topic = CoordinatorTopic(services, TRANSACTION_STATE_TOPIC, create_internal, has_answers=False)
+        config = services.config
         limits = Limits(config.transaction_max_timeout_ms, config.transactional_id_expiration_ms)
         self.coordinator = TransactionCoordinator(
             self,
@@ -74,14 +75,14 @@ class Transactions:
                 config.transaction_remove_expired_transaction_cleanup_interval_ms,
             ),
             partition_count=config.transaction_state_log_num_partitions,
-            version=broker.image.features.get("transaction.version", 0),
-            ticks=broker.ticks,
+            version=services.image.features.get("transaction.version", 0),
+            ticks=services.ticks,
         )
         self._blocks.producer_ids.request()
-        self.coordinator.seen = seen_epochs(broker)  # before transactions of lost records get more markers
-        self._load(now_ms)
-        decided = decisions(broker, self.coordinator)
-        settle(broker, self, decided, raise_epochs(self.coordinator), now_ms)
+        self.coordinator.seen = seen_epochs(services)  # before transactions of lost records get more markers
+        self._load(services.now_ms)
+        decided, raised = decisions(services, self.coordinator), raise_epochs(self.coordinator)
+        settle(services, self.coordinator, self.markers, decided, raised)
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__transaction_state`` that are not loaded."""
@@ -90,20 +91,20 @@ class Transactions:
             records, problems = loaded_records((record.key, record.value) for record in records_of_log(log))
             for problem in problems:
                 log.note(f"a record of {log.topic_partition}", "left out", problem)
-            self.coordinator.load(number, self._broker.leader_epoch(log.topic_partition), records, now_ms)
+            self.coordinator.load(number, self._services.leader_epoch(log.topic_partition), records, now_ms)
 
         self._topic.load(self.coordinator.runtime, load)
 
     def on_created(self) -> None:
         """``__transaction_state`` is there, or partitions of it whose directories could not be created."""
-        self._load(self._broker.now_ms)
+        self._load(self._services.now_ms)
 
     def on_deleted(self, partition: TopicPartition) -> None:
         """A partition is not in the registry any more: no transaction waits for it, and without its log a
         partition of ``__transaction_state`` is not coordinated."""
         if partition.topic == TRANSACTION_STATE_TOPIC:
             self.coordinator.resign(partition.partition)
-        self.coordinator.partition_deleted(partition, self._broker.now_ms)
+        self.coordinator.partition_deleted(partition, self._services.now_ms)
 
     # Requests
 
@@ -131,7 +132,7 @@ class Transactions:
             event = InitProducerId(
                 transactional_id, timeout_ms, producer_id, producer_epoch, enable_2pc, keep_prepared_txn
             )
-            self.coordinator.handle(event, reply, self._broker.now_ms)
+            self.coordinator.handle(event, reply, self._services.now_ms)
 
     def add_partitions(
         self,
@@ -146,12 +147,12 @@ class Transactions:
         is_client: bool = True,
     ) -> None:
         """Add partitions to a transaction, all or none, or look whether they are in it."""
-        broker = self._broker
+        services = self._services
         refused = {}
         for partition in partitions:
             if is_client and partition.topic in (CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC):
                 refused[partition] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
-            elif broker.registered(partition) is None:
+            elif services.registered(partition) is None:
                 refused[partition] = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         if refused:
             not_attempted = dict.fromkeys(partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
@@ -166,10 +167,10 @@ class Transactions:
 
         identity = transactional_id, producer_id, producer_epoch, frozenset(partitions)
         if verify_only:
-            self.coordinator.handle(VerifyPartitions(*identity), answered, broker.now_ms)
+            self.coordinator.handle(VerifyPartitions(*identity), answered, services.now_ms)
         else:
             event = AddPartitions(*identity, client_transaction_version)
-            self.coordinator.handle(event, answered, broker.now_ms)
+            self.coordinator.handle(event, answered, services.now_ms)
 
     def add_offsets(
         self,
@@ -180,11 +181,11 @@ class Transactions:
         reply: Callable[[Answer], None],
     ) -> None:
         """Add the partition that a group's offsets are in to a transaction."""
-        topic = self._broker.image.topics.get(CONSUMER_OFFSETS_TOPIC)
-        count = self._broker.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
+        topic = self._services.image.topics.get(CONSUMER_OFFSETS_TOPIC)
+        count = self._services.config.offsets_topic_num_partitions if topic is None else len(topic.partitions)
         partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, partition_for(group_id, count))
         event = AddOffsets(transactional_id, producer_id, producer_epoch, partition)
-        self.coordinator.handle(event, reply, self._broker.now_ms)
+        self.coordinator.handle(event, reply, self._services.now_ms)
 
     def end_txn(
         self,
@@ -199,7 +200,7 @@ class Transactions:
         """Commit or abort. The answer comes when the decision is durable and its markers are appended."""
         identity = transactional_id, producer_id, producer_epoch, committed
         event = EndTxn(*identity, client_transaction_version)
-        self.coordinator.handle(event, reply, self._broker.now_ms)
+        self.coordinator.handle(event, reply, self._services.now_ms)
 
     def write_markers(
         self,
@@ -220,7 +221,7 @@ class Transactions:
         if not wanted:
             reply(results)
         for i, partition in sorted(wanted):
-            self.append_marker(partition, markers[i], partial(done, i, partition))
+            self.markers.append(partition, markers[i], partial(done, i, partition))
 
     def describe(self, transactional_id: str) -> Description:
         """What DescribeTransactions shows of an id."""
@@ -228,13 +229,12 @@ class Transactions:
 
     def list(self, filters: Filters) -> Listing:
         """What ListTransactions shows."""
-        return txn_listing.list_transactions(self.coordinator, filters, self._broker.now_ms)
+        return txn_listing.list_transactions(self.coordinator, filters, self._services.now_ms)
 
     # Time
 
     def advance(self, now_ms: int) -> int:
         """Do what is due; returns the ticks at which to be called again at the latest."""
-        self._broker.now_ms = now_ms
         return self.coordinator.advance(now_ms)
 
     # CoordinatorHost
@@ -242,80 +242,37 @@ class Transactions:
     @property
     def now_ms(self) -> int:
         """The time of the request or call that runs."""
-        return self._broker.now_ms
+        return self._services.now_ms
 
     def flush_data(
         self, producer_id: int, partitions: frozenset[TopicPartition], call: Callable[[ErrorCode], None]
     ) -> bool:
         """Flush the producer's data in these partitions; False when all of it is durable."""
-        broker, unflushed = self._broker, []
+        services, unflushed = self._services, []
         for partition in sorted(partitions):
-            log = broker.logs.get(partition)
+            log = services.logs.get(partition)
             if log is not None and log.producers.last_data_offset(producer_id) >= log.recovery_point:
                 unflushed.append(log)
         for log in unflushed:
             log.check_usable()
         if unflushed:
             # first: PREPARE_COMMIT is appended then, and may share a flush with Ongoing
-            broker.durability.when_all_durable(unflushed, call, goes_first=True)
+            services.durability.when_all_durable(unflushed, call, goes_first=True)
         return bool(unflushed)
 
     def write_marker(self, marker: Marker) -> None:
         """Append an end marker of the coordinator. Its epoch counts, unless the partition has seen a greater
         one, which an administrator wrote."""
-        partition, broker = marker.partition, self._broker
-        registered = broker.registered(partition)
-        if registered is None:
-            broker.durability.soon(lambda: self.coordinator.partition_deleted(partition, broker.now_ms))
+        partition, services = marker.partition, self._services
+        if services.registered(partition) is None:
+            services.durability.soon(lambda: self.coordinator.partition_deleted(partition, services.now_ms))
             return
-        log, coordinator_epoch = broker.logs.get(partition), marker.coordinator_epoch
+        log, coordinator_epoch = services.logs.get(partition), marker.coordinator_epoch
         known = None if log is None else log.producers.epochs(marker.producer_id)
         if known is not None and known[1] > coordinator_epoch:
             coordinator_epoch = known[1]
 
         def written(error: ErrorCode) -> None:
-            self.coordinator.marker_written(marker, error, broker.now_ms)
+            self.coordinator.marker_written(marker, error, services.now_ms)
 
-        self._append_marker(registered, partition, marker, coordinator_epoch, written)
-
-    def append_marker(
-        self, partition: TopicPartition, marker: WritableMarker, call: Callable[[ErrorCode], None]
-    ) -> None:
-        """Append a marker to a partition; ``call`` gets NONE when it is durable, or why it is not written."""
-        registered = self._broker.registered(partition)
-        if registered is None:
-            self._broker.durability.soon(call, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
-        else:
-            self._append_marker(registered, partition, marker, marker.coordinator_epoch, call)
-
-    def _append_marker(
-        self,
-        registered: PartitionImage,
-        partition: TopicPartition,
-        marker: Marker | WritableMarker,
-        coordinator_epoch: int,
-        call: Callable[[ErrorCode], None],
-    ) -> None:
-        broker, now_ms = self._broker, self._broker.now_ms
-        log = broker.logs.get(partition)
-        if log is None:
-            broker.durability.soon(call, ErrorCode.KAFKA_STORAGE_ERROR)
-            return
-        if marker.producer_id < 0 or marker.producer_epoch < 0:  # Kafka fails to make a batch of it
-            broker.durability.soon(call, ErrorCode.UNKNOWN_SERVER_ERROR)
-            return
-        batch = end_txn_marker(
-            base_offset=0, timestamp=now_ms, producer_id=marker.producer_id,
-            producer_epoch=marker.producer_epoch, coordinator_epoch=coordinator_epoch,
-            commit=marker.committed,
-        )  # fmt: skip
-        try:
-            info = log.append(
-                batch, now_ms=now_ms, leader_epoch=registered.leader_epoch,
-                origin=AppendOrigin.COORDINATOR, transaction_version=marker.transaction_version,
-            )  # fmt: skip
-        except KafkaError as raised:
-            broker.durability.soon(call, error_code(raised))
-        else:
-            broker.groups.on_marker(partition, info.first_offset, marker.producer_id, marker.committed)
-            broker.durability.when_durable(log, call)
+        self.markers.append(partition, marker, written, coordinator_epoch=coordinator_epoch)

@@ -7,6 +7,7 @@ Source: ``GroupCoordinatorService.commitTransactionalOffsets``; kafka-protocol 3
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.durability import error_code
@@ -19,47 +20,59 @@ from txnkafka.model import NO_SEQUENCE, TopicPartition
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from txnkafka.broker.broker import Broker
+    from txnkafka.broker.services import Services
+    from txnkafka.broker.transactions import Transactions
+    from txnkafka.coordinator.group_coordinator import GroupCoordinator
     from txnkafka.coordinator.group_requests import Identity, Offsets, OffsetToCommit
     from txnkafka.model import ProducerIdAndEpoch
 
 IMPLICIT_ADD: Final = 5  # the first version that adds the group to the transaction
 
 
+@dataclass(frozen=True, slots=True)
+class OffsetsOfTransaction:
+    """A TxnOffsetCommit request; ``version`` is that of the API."""
+
+    identity: Identity
+    transactional_id: str
+    producer: ProducerIdAndEpoch
+    offsets: Offsets
+    version: int
+
+
 class TxnOffsetCommit:
-    """One request; ``version`` is that of the API."""
+    """One request under way."""
 
     def __init__(
         self,
-        broker: Broker,
-        identity: Identity,
-        transactional_id: str,
-        producer: ProducerIdAndEpoch,
-        offsets: Offsets,
+        services: Services,
+        groups: GroupCoordinator,
+        transactions: Transactions,
+        request: OffsetsOfTransaction,
         reply: Callable[[dict[TopicPartition, ErrorCode]], None],
-        version: int,
     ) -> None:
-        self._broker = broker
-        self._identity = identity
-        self._producer = producer
-        self._offsets = offsets
+        self._services = services
+        self._groups = groups
+        self._identity = request.identity
+        self._producer = request.producer
+        self._offsets = request.offsets
         self._reply = reply
         self._joining = JoinTransaction(
-            broker, "TxnOffsetCommit", version, transactional_id, producer,
-            is_implicit_add=version >= IMPLICIT_ADD,
+            services, transactions, "TxnOffsetCommit", request.version, request.transactional_id,
+            request.producer, is_implicit_add=request.version >= IMPLICIT_ADD,
         )  # fmt: skip
-        number = broker.groups.coordinator.partitions.number_of(identity.group_id)
+        number = groups.partitions.number_of(request.identity.group_id)
         self.partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, number)
         self.is_appended = self._is_refused = False
         self._result: dict[TopicPartition, ErrorCode] = {}  # of the append
 
     def run(self) -> None:
         """Append the offsets, after the transaction coordinator was asked if necessary."""
-        here = self._broker.groups.coordinator.partitions.of(self._identity.group_id)
+        here = self._groups.partitions.of(self._identity.group_id)
         if isinstance(here, ErrorCode):
             self.refuse_join(here)
             return
-        log = self._broker.logs.get(self.partition)
+        log = self._services.logs.get(self.partition)
         if log is None:
             self.refuse_join(ErrorCode.NOT_COORDINATOR)
             return
@@ -80,7 +93,7 @@ class TxnOffsetCommit:
         if self.is_appended or self._is_refused:
             return
         self.is_appended = True
-        log = self._broker.logs.get(self.partition)
+        log = self._services.logs.get(self.partition)
         try:
             if log is not None:
                 self._joining.guard(log, NO_SEQUENCE)
@@ -91,8 +104,8 @@ class TxnOffsetCommit:
         if not found:
             self._durable({})
             return
-        self._broker.groups.coordinator.commit(
-            self._identity, found, self._durable, self._broker.now_ms, producer=self._producer
+        self._groups.commit(
+            self._identity, found, self._durable, self._services.now_ms, producer=self._producer
         )
 
     def _exists(self, partition: TopicPartition, offset: OffsetToCommit) -> bool:
@@ -100,7 +113,7 @@ class TxnOffsetCommit:
         after the tombstones of the topic's offsets, and a new topic of the name would inherit it."""
         if offset.topic_id is None:
             return True
-        topic = self._broker.image.topics.get(partition.topic)
+        topic = self._services.image.topics.get(partition.topic)
         return topic is not None and topic.topic_id == offset.topic_id
 
     def _durable(self, errors: dict[TopicPartition, ErrorCode]) -> None:

@@ -20,7 +20,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.decided_transactions import end_decided
-from txnkafka.broker.writable_marker import WritableMarker
+from txnkafka.broker.marker_writer import MarkerWriter, WritableMarker
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.decided import OpenTransaction
 from txnkafka.coordinator.open_transactions import is_left_over, is_next_of, will_end
@@ -31,9 +31,9 @@ from txnkafka.model import NO_PRODUCER_ID
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from txnkafka.broker.broker import Broker
-    from txnkafka.broker.transactions import Transactions
+    from txnkafka.broker.services import Services
     from txnkafka.coordinator.decided import Decision
+    from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
     from txnkafka.model import ProducerStateEntry, TopicPartition
     from txnkafka.wire.records import TransactionMetadata
 
@@ -44,49 +44,49 @@ LARGEST_EPOCH: Final = 32767
 
 
 def settle(
-    broker: Broker,
-    transactions: Transactions,
+    services: Services,
+    coordinator: TransactionCoordinator,
+    markers: MarkerWriter,
     decided: Mapping[OpenTransaction, Decision],
     raised: Mapping[int, int],
-    now_ms: int,
 ) -> None:
     """End the transactions of all logs that their coordinator has completed, and abort those with a greater
     epoch than the coordinator's log has of their producer id (``raised``): the next transaction of the id
     would decide about them. After an unclean stop, let other unknown ones join the transaction of their
     producer, or abort them; then the recovery points of the logs may be written."""
-    settling = _Settling(broker, transactions)
-    settling.left += end_decided(broker, transactions, decided, settling.done)
+    settling = _Settling(services, coordinator)
+    settling.left += end_decided(services, markers, decided, settling.done)
     owners = {
         producer_id: metadata
-        for state in transactions.coordinator.partitions.values()
+        for state in coordinator.partitions.values()
         for metadata in state.metadata.values()
         for producer_id in (metadata.producer_id, metadata.next_producer_id)
         if producer_id != NO_PRODUCER_ID
     }
-    for partition, log in broker.logs.items():
-        for entry in log.producers.open_transactions() if broker.serves(partition) else ():
+    for partition, log in services.logs.items():
+        for entry in log.producers.open_transactions() if services.serves(partition) else ():
             if OpenTransaction(partition, entry.producer_id, entry.producer_epoch) not in decided:
                 is_lost = entry.producer_epoch > raised.get(entry.producer_id, LARGEST_EPOCH)
                 _settle_unknown(
-                    transactions, partition, entry, owners.get(entry.producer_id), settling,
-                    is_lost=is_lost, now_ms=now_ms,
+                    coordinator, markers, partition, entry, owners.get(entry.producer_id), settling,
+                    is_lost=is_lost,
                 )  # fmt: skip
     settling.done(ErrorCode.NONE)
 
 
 def _settle_unknown(
-    transactions: Transactions,
+    coordinator: TransactionCoordinator,
+    markers: MarkerWriter,
     partition: TopicPartition,
     entry: ProducerStateEntry,
     owner: TransactionMetadata | None,
     settling: _Settling,
     *,
     is_lost: bool,
-    now_ms: int,
 ) -> None:
     if owner is not None and will_end(owner, partition, entry):
         return
-    data = settling.broker.data
+    data = settling.services.data
     is_old = entry.current_txn_first_offset < data.recovered_from.get(partition, 0)
     is_next = owner is not None and is_next_of(owner, entry)
     is_left = owner is not None and not is_next and is_left_over(owner, entry)
@@ -101,7 +101,7 @@ def _settle_unknown(
         )  # fmt: skip
         settling.done(ErrorCode.NOT_COORDINATOR)
         return
-    abort = partial(_abort_unknown, transactions, partition, entry, settling.done)
+    abort = partial(_abort_unknown, markers, partition, entry, settling.done)
     if owner is None or is_lost or (is_left and is_old):  # it might be committed with the next one
         abort(Answer(ErrorCode.INVALID_TXN_STATE))
         return
@@ -109,46 +109,52 @@ def _settle_unknown(
         owner.transactional_id, entry.producer_id, entry.producer_epoch, frozenset((partition,)),
         owner.client_transaction_version,
     )  # fmt: skip
-    transactions.coordinator.handle(event, abort, now_ms)
+    coordinator.handle(event, abort, settling.services.now_ms)
 
 
 def abort_if_unknown(
-    broker: Broker, partition: TopicPartition, transactional_id: str, producer_id: int, producer_epoch: int
+    services: Services,
+    coordinator: TransactionCoordinator,
+    markers: MarkerWriter,
+    partition: TopicPartition,
+    *,
+    transactional_id: str,
+    producer: tuple[int, int],
 ) -> None:
     """Abort data of a transaction that was appended beside a record of the coordinator which has failed; it
     would hold the last stable offset, and a retry of it would count as a duplicate. Not where a decision lies
     behind the record: the next start may find both, and the decision is that of all partitions."""
-    coordinator = broker.transactions.coordinator
+    producer_id, producer_epoch = producer
     if coordinator.in_flight.is_ending(transactional_id):
         return
-    log = broker.logs.get(partition)
+    log = services.logs.get(partition)
     entry = None if log is None else log.producers.entry(producer_id)
     if entry is None or not entry.has_open_transaction or entry.producer_epoch != producer_epoch:
         return
     owner = coordinator.metadata_of(transactional_id)
     if owner is None or not will_end(owner, partition, entry):
-        _abort(broker.transactions, partition, entry, lambda error: None)
+        _abort(markers, partition, entry, lambda error: None)
 
 
 class _Settling:
     """Counts the transactions whose end is not durable yet, and one more until ``settle`` has seen all."""
 
-    def __init__(self, broker: Broker, transactions: Transactions) -> None:
-        topic = broker.image.topics.get(TRANSACTION_STATE_TOPIC)
-        read = transactions.coordinator.partitions.keys()
+    def __init__(self, services: Services, coordinator: TransactionCoordinator) -> None:
+        topic = services.image.topics.get(TRANSACTION_STATE_TOPIC)
+        read = coordinator.partitions.keys()
         self.has_all_owners = topic is None or topic.partitions.keys() <= read
         self.left = 1
-        self.broker = broker
+        self.services = services
         self._has_failed = False
 
     def done(self, error: ErrorCode) -> None:
         """One is durable. After an error the recovery points stay, so that the next start checks again."""
         self.left -= 1
         self._has_failed |= error != ErrorCode.NONE
-        if self.left == 0 and not self._has_failed and not self.broker.data.was_clean:
-            checkpoints, logs = self.broker.data.checkpoints, self.broker.logs
+        if self.left == 0 and not self._has_failed and not self.services.data.was_clean:
+            checkpoints, logs = self.services.data.checkpoints, self.services.logs
             checkpoints.release()
-            self.broker.jobs.add(lambda: checkpoints.work(logs), _log_failure)
+            self.services.jobs.add(lambda: checkpoints.work(logs), _log_failure)
 
 
 def _log_failure(error: Exception | None) -> None:
@@ -157,7 +163,7 @@ def _log_failure(error: Exception | None) -> None:
 
 
 def _abort_unknown(
-    transactions: Transactions,
+    markers: MarkerWriter,
     partition: TopicPartition,
     entry: ProducerStateEntry,
     done: Callable[[ErrorCode], None],
@@ -167,11 +173,11 @@ def _abort_unknown(
     if answer.error == ErrorCode.NONE:
         done(ErrorCode.NONE)
     else:
-        _abort(transactions, partition, entry, done)
+        _abort(markers, partition, entry, done)
 
 
 def _abort(
-    transactions: Transactions,
+    markers: MarkerWriter,
     partition: TopicPartition,
     entry: ProducerStateEntry,
     done: Callable[[ErrorCode], None],
@@ -184,4 +190,4 @@ def _abort(
         entry.producer_id, min(entry.producer_epoch + 1, LARGEST_EPOCH), False, (partition,),
         max(entry.coordinator_epoch, 0),
     )  # fmt: skip
-    transactions.append_marker(partition, marker, done)
+    markers.append(partition, marker, done)

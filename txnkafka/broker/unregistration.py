@@ -33,4 +33,4 @@ def unregister_broker(broker: Broker, broker_id: int, reply: Callable[[ErrorCode
         message = f"Broker ID {broker_id} is not currently registered"
         broker.durability.soon(lambda: reply(ErrorCode.BROKER_ID_NOT_REGISTERED, message))
     else:
-        register(broker, [metadata_records.unregister_broker(broker_id, known[0])], reply)
+        register(broker.services, [metadata_records.unregister_broker(broker_id, known[0])], reply)

@@ -39,7 +39,7 @@ class Host:
         if not broker.is_quiet(now_ms):
             return False
         assert broker.ticks.now < self.deadline
-        broker.deadlines.look_again()
+        broker.services.look_again()
         assert broker.advance(now_ms) >= self.deadline
         assert broker.begin_flush() is None
         assert broker.begin_work() is None
@@ -87,7 +87,7 @@ def append_to_a_new_segment(host: Host) -> None:
 
 
 def failed_creation(host: Host) -> None:
-    host.node.broker.missing_logs.creation_failed()
+    host.node.broker.topics.missing_logs.creation_failed()
 
 
 def grown_metadata_log(host: Host) -> None:

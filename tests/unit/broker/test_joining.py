@@ -11,9 +11,9 @@ import pytest
 from tests.unit.broker.gaps import end, flush, power_cut, produce
 from tests.unit.broker.node import NOW, Node, Producer, batch_of
 from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.broker.marker_writer import WritableMarker
 from txnkafka.broker.requests import ProduceRequest
 from txnkafka.broker.unknown_transactions import abort_if_unknown
-from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.memory_files import MemoryFiles
@@ -32,7 +32,7 @@ def commit_offset(node: Node, producer: Producer, version: int = 5) -> list[dict
     found: list[dict[TopicPartition, ErrorCode]] = []
     identity = ProducerIdAndEpoch(producer.identity.producer_id, producer.identity.producer_epoch)
     node.request(
-        node.broker.groups.commit_in_transaction, Identity("g"), "x", identity,
+        node.broker.commit_in_transaction, Identity("g"), "x", identity,
         {PARTITION: OffsetToCommit(7)}, found.append, version=version,
     )  # fmt: skip
     return found
@@ -42,7 +42,7 @@ def write_marker_of_next_epoch(node: Node, producer: Producer, partition: TopicP
     """As an administrator does who ends a hanging transaction."""
     identity = producer.identity
     marker = WritableMarker(identity.producer_id, identity.producer_epoch + 1, False, (partition,), 0)
-    node.broker.transactions.append_marker(partition, marker, lambda _: None)
+    node.broker.transactions.markers.append(partition, marker, lambda _: None)
 
 
 @pytest.fixture
@@ -262,7 +262,11 @@ def test_a_record_that_fails_aborts_only_what_is_open_in_its_epoch(node: Node, i
         log.producers, producer_id, opened_at, 0, supports_epoch_bump=False, now_ms=node.now_ms
     )
     log.append(batch, now_ms=node.now_ms, guard=guard)
-    abort_if_unknown(node.broker, partition, "x", producer_id, epoch)
+    transactions = node.broker.transactions
+    abort_if_unknown(
+        node.broker.services, transactions.coordinator, transactions.markers, partition,
+        transactional_id="x", producer=(producer_id, epoch),
+    )  # fmt: skip
     node.settle()
     (entry,) = log.producers.entries()
     assert entry.has_open_transaction is is_later

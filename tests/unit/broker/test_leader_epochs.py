@@ -245,7 +245,7 @@ def test_the_last_epoch_is_not_followed_by_another() -> None:
     node = Node()
     node.create()
     node.broker.image.topics["t"].partitions[0].leader_epoch = LARGEST - 1
-    leader_epochs.begin_epochs(node.broker, NOW)
+    leader_epochs.begin_epochs(node.broker.services, NOW)
     assert node.broker.leader_epoch(T0) == LARGEST
     node.close()
     with pytest.raises(LogDirError, match="t-0 has used the largest leader epoch, 2147483647"):

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.broker.node import NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker.broker import open_broker
+from txnkafka.broker.marker_writer import WritableMarker
 from txnkafka.broker.requests import NewTopic, ProduceRequest
-from txnkafka.broker.writable_marker import WritableMarker
 from txnkafka.coordinator.txn_events import Answer
 from txnkafka.coordinator.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode

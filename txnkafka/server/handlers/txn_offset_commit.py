@@ -42,7 +42,7 @@ def handle(broker: Broker, request: TxnOffsetCommitRequest, version: int, peer: 
     if not wanted:
         answer({})
         return
-    broker.groups.commit_in_transaction(
+    broker.commit_in_transaction(
         identity_of(request),
         request.transactional_id,
         ProducerIdAndEpoch(request.producer_id, request.producer_epoch),

@@ -6,7 +6,7 @@ Source: ``UnifiedLog.flush``, ``LocalLog.flush``.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from txnkafka.env import replace_file
 from txnkafka.storage.log.passing_errors import DISK_FULL, NO_DESCRIPTOR
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from txnkafka.env import DataFile, DataFiles
-    from txnkafka.storage.log.partition_log import PartitionLog
 
 
 class LogFlush(NamedTuple):
@@ -58,7 +57,22 @@ def sync_file(files: DataFiles, path: str) -> None:
         file.close()
 
 
-def flush_now(log: PartitionLog) -> None:
+class Flushable(Protocol):
+    """The part of ``PartitionLog`` that ``flush_now`` needs."""
+
+    files: DataFiles
+
+    @property
+    def needs_flush(self) -> bool: ...
+
+    def check_usable(self) -> None: ...
+
+    def begin_flush(self) -> LogFlush: ...
+
+    def finish_flush(self, flush: LogFlush, error: OSError | None) -> None: ...
+
+
+def flush_now(log: Flushable) -> None:
     """Flush all appends to ``log``; see ``PartitionLog.flush``."""
     while True:
         log.check_usable()

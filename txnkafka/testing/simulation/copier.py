@@ -187,7 +187,7 @@ class Copier(TransactionalProducer):
 
         def perform(broker: Any, reply: Any) -> None:
             offsets = to_commit(commit.offsets, broker)
-            broker.groups.commit_in_transaction(
+            broker.commit_in_transaction(
                 identity, self.transactional_id, producer, offsets, reply, version=version
             )
 
