@@ -248,7 +248,7 @@ def marked_at_once(self: Durability, log: object, call: object, **_: object) -> 
     self._flushes.want(log)  # type: ignore[arg-type]
 
 
-def nothing_is_settled(*_: object) -> None:
+def nothing_is_ended(*_: object) -> None:
     """Transactions that a crash has left unknown stay open."""
 
 
@@ -257,14 +257,14 @@ def nothing_is_settled(*_: object) -> None:
     [
         (TransactionCoordinator, "_waits_for_data", answered_early),
         (Durability, "when_durable", marked_at_once),
-        (transactions, "settle", nothing_is_settled),
+        (transactions, "end_unknown", nothing_is_ended),
     ],
     ids=["data is not flushed before the decision", "nothing waits for the disk", "nothing is settled"],
 )
 def test_a_planted_fault_is_found(
     where: object, name: str, instead: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert unknown_transactions.settle is transactions.settle
+    assert unknown_transactions.end_unknown is transactions.end_unknown
     monkeypatch.setattr(where, name, instead)
     with pytest.raises((AssertionError, KafkaError)):
         explore(workload(), limit=2_000)

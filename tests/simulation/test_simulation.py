@@ -136,7 +136,7 @@ PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
         "lost-write|torn|G1a|no PrepareCommit",
     ),
     "unknown transactions stay open": (
-        transactions, "settle", nothing, replace(POWER, sync_us=5_000, think_us=500, fault_every=50),
+        transactions, "end_unknown", nothing, replace(POWER, sync_us=5_000, think_us=500, fault_every=50),
         r"G1a|unseen|hanging|is open since|has epochs|the marker at \d+ has epoch",
     ),
     "no list of aborted transactions": (log_read, "aborted_transactions", no_list, ORDINARY, "G1a"),

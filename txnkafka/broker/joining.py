@@ -61,11 +61,11 @@ class JoinTransaction:
         self,
         services: Services,
         transactions: Transactions,
-        api: str,
-        version: int,
         transactional_id: str,
         producer: tuple[int, int],
         *,
+        api: str,
+        version: int,
         is_implicit_add: bool,
     ) -> None:
         self._services = services

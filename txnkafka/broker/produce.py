@@ -123,8 +123,9 @@ class _Produce:
             return None
         first = transactional[0]
         joining = JoinTransaction(
-            self.services, self.transactions, "Produce", request.version, request.transactional_id or "",
-            (first.producer_id, first.producer_epoch), is_implicit_add=request.is_implicit_add,
+            self.services, self.transactions, request.transactional_id or "",
+            (first.producer_id, first.producer_epoch), api="Produce", version=request.version,
+            is_implicit_add=request.is_implicit_add,
         )  # fmt: skip
         for batch in transactional:
             try:

@@ -16,7 +16,7 @@ from txnkafka.broker.decided_transactions import decisions
 from txnkafka.broker.marker_writer import MarkerWriter, WritableMarker
 from txnkafka.broker.producer_id_blocks import ProducerIdBlocks
 from txnkafka.broker.raised_epochs import raise_epochs, seen_epochs
-from txnkafka.broker.unknown_transactions import settle
+from txnkafka.broker.unknown_transactions import end_unknown
 from txnkafka.coordinator import (
     CONSUMER_OFFSETS_TOPIC,
     TRANSACTION_STATE_TOPIC,
@@ -82,7 +82,7 @@ class Transactions:
         self.coordinator.seen = seen_epochs(services)  # before transactions of lost records get more markers
         self._load(services.now_ms)
         decided, raised = decisions(services, self.coordinator), raise_epochs(self.coordinator)
-        settle(services, self.coordinator, self.markers, decided, raised)
+        end_unknown(services, self.coordinator, self.markers, decided, raised)
 
     def _load(self, now_ms: int) -> None:
         """Load the partitions of ``__transaction_state`` that are not loaded."""

@@ -58,8 +58,8 @@ class TxnOffsetCommit:
         self._offsets = request.offsets
         self._reply = reply
         self._joining = JoinTransaction(
-            services, transactions, "TxnOffsetCommit", request.version, request.transactional_id,
-            request.producer, is_implicit_add=request.version >= IMPLICIT_ADD,
+            services, transactions, request.transactional_id, request.producer, api="TxnOffsetCommit",
+            version=request.version, is_implicit_add=request.version >= IMPLICIT_ADD,
         )  # fmt: skip
         number = groups.partitions.number_of(request.identity.group_id)
         self.partition = TopicPartition(CONSUMER_OFFSETS_TOPIC, number)

@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from txnkafka.model import ProducerStateEntry, TopicPartition
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["abort_if_unknown", "settle"]
+__all__ = ["abort_if_unknown", "end_unknown"]
 
 LOG = logging.getLogger("txnkafka.broker")
 LARGEST_EPOCH: Final = 32767
 
 
-def settle(
+def end_unknown(
     services: Services,
     coordinator: TransactionCoordinator,
     markers: MarkerWriter,
@@ -54,8 +54,8 @@ def settle(
     epoch than the coordinator's log has of their producer id (``raised``): the next transaction of the id
     would decide about them. After an unclean stop, let other unknown ones join the transaction of their
     producer, or abort them; then the recovery points of the logs may be written."""
-    settling = _Settling(services, coordinator)
-    settling.left += end_decided(services, markers, decided, settling.done)
+    pending = _Pending(services, coordinator, markers)
+    pending.left += end_decided(services, markers, decided, pending.done)
     owners = {
         producer_id: metadata
         for state in coordinator.partitions.values()
@@ -67,41 +67,38 @@ def settle(
         for entry in log.producers.open_transactions() if services.serves(partition) else ():
             if OpenTransaction(partition, entry.producer_id, entry.producer_epoch) not in decided:
                 is_lost = entry.producer_epoch > raised.get(entry.producer_id, LARGEST_EPOCH)
-                _settle_unknown(
-                    coordinator, markers, partition, entry, owners.get(entry.producer_id), settling,
-                    is_lost=is_lost,
+                _end_unknown(
+                    pending, partition, entry, owners.get(entry.producer_id), is_lost=is_lost,
                 )  # fmt: skip
-    settling.done(ErrorCode.NONE)
+    pending.done(ErrorCode.NONE)
 
 
-def _settle_unknown(
-    coordinator: TransactionCoordinator,
-    markers: MarkerWriter,
+def _end_unknown(
+    pending: _Pending,
     partition: TopicPartition,
     entry: ProducerStateEntry,
     owner: TransactionMetadata | None,
-    settling: _Settling,
     *,
     is_lost: bool,
 ) -> None:
     if owner is not None and will_end(owner, partition, entry):
         return
-    data = settling.services.data
+    data = pending.services.data
     is_old = entry.current_txn_first_offset < data.recovered_from.get(partition, 0)
     is_next = owner is not None and is_next_of(owner, entry)
     is_left = owner is not None and not is_next and is_left_over(owner, entry)
     if not is_lost and (data.was_clean or (is_old and not is_next and not is_left)):
         return
-    settling.left += 1
-    if owner is None and not settling.has_all_owners:
+    pending.left += 1
+    if owner is None and not pending.has_all_owners:
         LOG.warning(
             "%s: the transaction of producer %d that is open since offset %d stays open: not all of "
             "%s can be read", partition, entry.producer_id, entry.current_txn_first_offset,
             TRANSACTION_STATE_TOPIC,
         )  # fmt: skip
-        settling.done(ErrorCode.NOT_COORDINATOR)
+        pending.done(ErrorCode.NOT_COORDINATOR)
         return
-    abort = partial(_abort_unknown, markers, partition, entry, settling.done)
+    abort = partial(_abort_unknown, pending.markers, partition, entry, pending.done)
     if owner is None or is_lost or (is_left and is_old):  # it might be committed with the next one
         abort(Answer(ErrorCode.INVALID_TXN_STATE))
         return
@@ -109,7 +106,7 @@ def _settle_unknown(
         owner.transactional_id, entry.producer_id, entry.producer_epoch, frozenset((partition,)),
         owner.client_transaction_version,
     )  # fmt: skip
-    coordinator.handle(event, abort, settling.services.now_ms)
+    pending.coordinator.handle(event, abort, pending.services.now_ms)
 
 
 def abort_if_unknown(
@@ -136,10 +133,13 @@ def abort_if_unknown(
         _abort(markers, partition, entry, lambda error: None)
 
 
-class _Settling:
-    """Counts the transactions whose end is not durable yet, and one more until ``settle`` has seen all."""
+class _Pending:
+    """Counts transactions whose end is not durable, and one more until ``end_unknown`` has seen all."""
 
-    def __init__(self, services: Services, coordinator: TransactionCoordinator) -> None:
+    def __init__(
+        self, services: Services, coordinator: TransactionCoordinator, markers: MarkerWriter
+    ) -> None:
+        self.coordinator, self.markers = coordinator, markers
         topic = services.image.topics.get(TRANSACTION_STATE_TOPIC)
         read = coordinator.partitions.keys()
         self.has_all_owners = topic is None or topic.partitions.keys() <= read
