@@ -29,8 +29,8 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
 
 
 class ConfigDef(NamedTuple):
-    """One setting. ``broker`` has the names by which a broker sets it for all topics or groups; the first one
-    that is set counts. ``low`` and ``high`` bound what a user may set, ``allowed`` are the possible words.
+    """One setting. ``broker`` has the names by which a broker sets it for all topics or groups, in order of
+    precedence. ``low`` and ``high`` bound what a user may set, ``allowed`` are the possible words.
     ``is_dynamic``: a running broker accepts a new value. An internal setting is not described."""
 
     name: str
@@ -230,7 +230,7 @@ def check_fields(config: Any) -> None:
 
 
 def parsed(spec: ConfigDef, name: str, text: str, nouns: Mapping[str, str] = NOUNS) -> Any:
-    """Return the value of a text; ``name`` is that of the message. Raises ValueError."""
+    """Return the value of a text. Raises ValueError, with ``name`` in the message."""
     try:
         if spec.kind == "boolean":
             return {"true": True, "false": False}[text.strip().lower()]

@@ -86,7 +86,7 @@ class BrokerConfig:
     )
     group_consumer_max_size: int = row("members of a consumer group", INT32_MAX, 1)
     group_consumer_assignors: str = row(
-        "assignors; the first is that of members that name none", "uniform,range", kind="list"
+        "assignors; members that name none use the first", "uniform,range", kind="list"
     )
     group_consumer_migration_policy: str = row(
         "which groups with members may change their protocol", "bidirectional"

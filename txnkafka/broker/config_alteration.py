@@ -119,7 +119,7 @@ def alter_all(
 
 
 def _request_refusal(broker: Broker, wanted: Alteration, *, is_double: bool) -> _Refusal | None:
-    """Return what is wrong with the request itself; None if nothing is."""
+    """Return the error of the request itself, None if it is valid."""
     if is_double:
         return _Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
     if max(Counter(change.name for change in wanted.changes).values(), default=0) > 1:

@@ -22,35 +22,35 @@ TOPIC_SYNONYMS: Final = {
     for spec in LOG_DEFS.values()
     for name in spec.broker
 }
-"""Settings of the broker that topics have by another name, and by what a value is multiplied. Of several for
-one setting of a topic, the first wins, as in Kafka: ms before minutes before hours."""
+"""Topic setting and unit of each broker setting that is a default of topics. Of several names for one topic
+setting, the first wins, as in Kafka: ms before minutes before hours."""
 
 _MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
 _LARGEST: Final = "max.decompressed.message.bytes"
 _OF_TOPICS: Final = (
     ConfigDef(
-        _MIN_ISR, "int", "1", "replicas that must have a record; here there is one", (_MIN_ISR,), 1,
+        _MIN_ISR, "int", "1", "replicas that must have a record; a single node has one", (_MIN_ISR,), 1,
         INT32_MAX, is_dynamic=True,
     ),
     ConfigDef(
-        _UNCLEAN, "boolean", "false", "whether a replica may lead that lacks records", (_UNCLEAN,),
+        _UNCLEAN, "boolean", "false", "let a replica lead that lacks records", (_UNCLEAN,),
         is_dynamic=True,
     ),
     ConfigDef("leader.replication.throttled.replicas", "list", "", "replicas that are sent slowly"),
     ConfigDef("follower.replication.throttled.replicas", "list", "", "replicas that are fetched slowly"),
     ConfigDef(
-        "remote.storage.enable", "boolean", "false", "tiered storage, which there is not", allowed=("false",)
+        "remote.storage.enable", "boolean", "false", "tiered storage, which is not supported", allowed=("false",)
     ),
-    ConfigDef("remote.log.copy.disable", "boolean", "false", "whether nothing more goes to tiered storage"),
+    ConfigDef("remote.log.copy.disable", "boolean", "false", "write nothing more to tiered storage"),
     ConfigDef(
-        "remote.log.delete.on.disable", "boolean", "false", "whether tiered storage is emptied when it ends"
+        "remote.log.delete.on.disable", "boolean", "false", "empty tiered storage when it is switched off"
     ),
     ConfigDef(
-        "local.retention.ms", "long", "-2", "age of what tiered storage has, too",
+        "local.retention.ms", "long", "-2", "age of local segments that tiered storage also has",
         ("log.local.retention.ms",), -2, INT64_MAX,
     ),
     ConfigDef(
-        "local.retention.bytes", "long", "-2", "size of what tiered storage has, too",
+        "local.retention.bytes", "long", "-2", "size of local segments that tiered storage also has",
         ("log.local.retention.bytes",), -2, INT64_MAX,
     ),
     ConfigDef(
@@ -66,7 +66,7 @@ _OF_TOPICS: Final = (
         _LARGEST, "int", "2147483639", "largest record when decompressed", (_LARGEST,), 1, 2_147_483_639
     ),
     ConfigDef(
-        "errors.deadletterqueue.group.enable", "boolean", "false", "whether share groups may write here"
+        "errors.deadletterqueue.group.enable", "boolean", "false", "let share groups write dead letters here"
     ),
     # removed in Apache Kafka 4, and set by older tools
     ConfigDef("message.format.version", "string", None, is_internal=True),

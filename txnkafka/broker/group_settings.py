@@ -27,10 +27,10 @@ __all__ = ["GROUP_DEFS", "check_group", "group_config", "shown_group_config"]
 def _doc(name: str) -> str:
     kind = name.partition(".")[0].replace("errors", "share")
     if name == "consumer.assignor.offload.enable":
-        return "whether Kafka assigns partitions in another thread; without effect here"
+        return "assign partitions in another thread; without effect here"
     if kind == "consumer":
-        return f"what group.{name} of the broker is for other groups"
-    return f"of {kind} groups, which are not served; kept for a broker that serves them"
+        return f"this group's value of the broker setting group.{name}"
+    return f"for {kind} groups, which are not served; stored for a broker that serves them"
 
 
 def _number(name: str, default: int, low: int, high: int, *, is_internal: bool = False) -> ConfigDef:
@@ -175,7 +175,7 @@ def _is_past(text: str) -> bool:
 
 
 def group_config(config: BrokerConfig) -> GroupConfig:
-    """Return what the coordinator needs of the settings of the broker."""
+    """Return the broker's settings for the coordinator."""
     return GroupConfig(
         config.group_min_session_timeout_ms,
         config.group_max_session_timeout_ms,

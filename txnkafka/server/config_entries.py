@@ -35,7 +35,7 @@ _OF_TOPIC, _OF_NODE, _OF_CLUSTER, _STATIC, _DEFAULT = 1, 2, 3, 4, 5  # DescribeC
 _OF_SUBSCRIPTION, _OF_GROUP = 7, 8
 _TYPES: Final = {"boolean": 1, "string": 2, "int": 3, "long": 5, "double": 6, "list": 7}  # ConfigType
 _ALIKE: Final = {name: spec.broker for spec in TOPIC_DEFS.values() for name in spec.broker}
-"""Settings of the broker that stand for each other, the one that wins first."""
+"""Names of the broker for one setting, in order of precedence."""
 _BROKER_DEFAULTS: Final = {
     **{spec.broker[0]: spec.default or "" for spec in TOPIC_WITHOUT_EFFECT.values() if spec.broker},
     **{name: spec.default for name, spec in BROKER_DEFS.items() if spec.default is not None},
@@ -138,7 +138,7 @@ def subscription_entries(own: Mapping[str, str]) -> list[ConfigEntry]:
 
 
 class _Levels:
-    """The places that have settings of the broker, the one that wins first."""
+    """The levels of broker settings, in order of precedence."""
 
     def __init__(self, configs: Configs) -> None:
         self._levels: tuple[tuple[Mapping[str, str], int], ...] = (
@@ -149,7 +149,7 @@ class _Levels:
         )
 
     def synonyms(self, name: str) -> Synonyms:
-        """Return all that determine the setting; those before the first of its own name are left out."""
+        """Return the values that determine the setting, from the first value under its own name on."""
         names = _ALIKE.get(name, (name,))
         found = [
             (synonym, level[synonym].strip(), source)
