@@ -39,7 +39,8 @@ _OF_TOPICS: Final = (
     ConfigDef("leader.replication.throttled.replicas", "list", "", "replicas that are sent slowly"),
     ConfigDef("follower.replication.throttled.replicas", "list", "", "replicas that are fetched slowly"),
     ConfigDef(
-        "remote.storage.enable", "boolean", "false", "tiered storage, which is not supported", allowed=("false",)
+        "remote.storage.enable", "boolean", "false", "tiered storage, which is not supported",
+        allowed=("false",),
     ),
     ConfigDef("remote.log.copy.disable", "boolean", "false", "write nothing more to tiered storage"),
     ConfigDef(

@@ -41,7 +41,7 @@ only it is dynamic.
 OF_GROUPS = """
 ## Groups
 
-You change these with `kafka-configs --alter --entity-type groups`. Only the configs of consumer groups have an
+You change these with `kafka-configs --alter --entity-type groups`. Only configs of consumer groups have an
 effect; their bounds are settings of the broker, `group.consumer.min.` and `group.consumer.max.`.
 
 """
