@@ -78,7 +78,7 @@ def open_broker(
         )
         opened.callback(data.abandon)
         broker = Broker(data, metadata, configs, now_ms=now_ms, durability=durability)
-        opened.pop_all()  # what was opened is the broker's now
+        opened.pop_all()  # the broker owns them now
         return broker
 
 

@@ -1,20 +1,22 @@
-"""Configs of topics, brokers, groups and subscriptions to metrics are changed: in the registry, durably, and
-in effect when that is done.
+"""Changes configs of topics, brokers, groups and subscriptions to metrics: durably in the registry, then in
+effect.
 
-Source: ``ConfigurationControlManager``, ``ConfigAdminManager`` (KIP-226, KIP-339).
+Source: ``ConfigAdminManager``, ``ConfigurationControlManager``, ``RuntimeLoggerManager`` (KIP-226, KIP-339).
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txnkafka.broker.broker_config import check_topic
+from txnkafka.broker.broker_config import DYNAMIC, check_topic
 from txnkafka.broker.client_metrics import subscription_refusal
-from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
-from txnkafka.broker.group_configs import check_group
+from txnkafka.broker.config_names import TOPIC_WITHOUT_EFFECT
+from txnkafka.broker.group_settings import check_group
 from txnkafka.broker.registry_change import register
 from txnkafka.coordinator import metadata_records
 from txnkafka.coordinator.cluster_image import (
@@ -33,8 +35,9 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.metadata_records import LogRecord
 
-__all__ = ["Alteration", "ConfigChange", "ConfigOp", "alter_configs"]
+__all__ = ["Alteration", "Altered", "ConfigChange", "ConfigOp", "alter_all", "alter_configs"]
 
+_LOGGER_RESOURCE: Final = 8
 _LONGEST: Final = 32_767
 _MIN_ISR: Final = "min.insync.replicas"
 _ELR: Final = "eligible.leader.replicas.version"
@@ -56,10 +59,10 @@ class ConfigOp(IntEnum):
 
 
 class ConfigChange(NamedTuple):
-    """One config; ``value`` is the text to set, or the elements of a list."""
+    """One config; ``op`` is a ``ConfigOp`` if known, ``value`` the text to set or the elements of a list."""
 
     name: str
-    op: ConfigOp
+    op: int
     value: str | None
 
 
@@ -73,9 +76,80 @@ class Alteration:
     is_whole: bool = False
 
 
+class Altered(NamedTuple):
+    """The result of the changes of one resource, with the names of the fields in responses."""
+
+    resource_type: int
+    resource_name: str
+    error_code: ErrorCode
+    error_message: str | None
+
+
 class _Refusal(NamedTuple):
     error: ErrorCode
-    message: str
+    message: str | None
+
+
+def alter_all(
+    broker: Broker,
+    alterations: Sequence[Alteration],
+    reply: Callable[[list[Altered]], None],
+    *,
+    validate_only: bool,
+) -> None:
+    """Change the configs of resources, each for itself; one that is named twice is not changed. Answers when
+    the new configs are durable and have taken effect."""
+    counts = Counter((each.resource_type, each.resource_name) for each in alterations)
+    results: dict[int, Altered] = {}
+
+    def done(i: int, error: ErrorCode, message: str | None = None) -> None:
+        results[i] = Altered(alterations[i].resource_type, alterations[i].resource_name, error, message)
+        if len(results) == len(alterations):
+            reply([results[i] for i in range(len(alterations))])
+
+    if not alterations:
+        reply([])
+    for i, alteration in enumerate(alterations):
+        is_double = counts[alteration.resource_type, alteration.resource_name] > 1
+        refused = _request_refusal(broker, alteration, is_double=is_double)
+        if refused is None:
+            alter_configs(broker, alteration, partial(done, i), validate_only=validate_only)
+        else:
+            done(i, *refused)
+
+
+def _request_refusal(broker: Broker, wanted: Alteration, *, is_double: bool) -> _Refusal | None:
+    """Return the error of the request itself, None if it is valid."""
+    if is_double:
+        return _Refusal(ErrorCode.INVALID_REQUEST, "Each resource must appear at most once.")
+    if max(Counter(change.name for change in wanted.changes).values(), default=0) > 1:
+        return _Refusal(ErrorCode.INVALID_REQUEST, "Error due to duplicate config keys")
+    needing = [change for change in wanted.changes if change.op != ConfigOp.DELETE]
+    nulls = [change.name for change in needing if change.value is None]
+    if nulls:
+        return _Refusal(ErrorCode.INVALID_REQUEST, f"Null value not supported for : {', '.join(nulls)}")
+    unknown = [change.op for change in wanted.changes if change.op not in tuple(ConfigOp)]
+    if unknown:
+        return _Refusal(ErrorCode.INVALID_REQUEST, f"Unknown operations type {unknown[0]}")
+    kind = wanted.resource_type
+    if kind == _LOGGER_RESOURCE and not wanted.is_whole:
+        return _logger_answer(broker, wanted)
+    if kind not in (TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE):
+        return _Refusal(ErrorCode.INVALID_REQUEST, f"Unknown resource type {kind}")
+    return None
+
+
+def _logger_answer(broker: Broker, wanted: Alteration) -> _Refusal:
+    """This broker has no loggers whose levels can be changed: a named logger does not exist."""
+    if wanted.resource_name != str(broker.node_id):
+        text = f"Unexpected node id. Expected {broker.node_id}, but received {wanted.resource_name}"
+        return _Refusal(ErrorCode.INVALID_REQUEST, text)
+    for name, op, _ in wanted.changes:
+        if op not in (ConfigOp.SET, ConfigOp.DELETE):
+            text = f"{ConfigOp(op).name} operation is not allowed for the BROKER_LOGGER resource"
+            return _Refusal(ErrorCode.INVALID_REQUEST, text)
+        return _Refusal(ErrorCode.INVALID_CONFIG, f"Logger {name} does not exist!")
+    return _Refusal(ErrorCode.NONE, None)
 
 
 def alter_configs(
@@ -116,7 +190,8 @@ def _altered(wanted: Alteration, current: Mapping[str, str]) -> dict[str, str] |
         elif op == ConfigOp.SET:
             new[name] = value or ""
         elif name not in _LISTS or wanted.resource_type not in (TOPIC_RESOURCE, BROKER_RESOURCE):
-            return _Refusal(ErrorCode.INVALID_CONFIG, f"Can't {op.name} to key {name}: it is not a list.")
+            message = f"Can't {ConfigOp(op).name} to key {name}: it is not a list."
+            return _Refusal(ErrorCode.INVALID_CONFIG, message)
         else:
             new[name] = _changed_list(new.get(name, _LISTS[name]), op, value or "")
         if len(new.get(name, "")) > _LONGEST:
@@ -124,7 +199,7 @@ def _altered(wanted: Alteration, current: Mapping[str, str]) -> dict[str, str] |
     return new
 
 
-def _changed_list(text: str, op: ConfigOp, value: str) -> str:
+def _changed_list(text: str, op: int, value: str) -> str:
     parts = [part for part in text.split(",") if part]
     for each in value.split(","):
         if op == ConfigOp.APPEND and each not in parts:
@@ -183,11 +258,11 @@ def _broker_refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) 
     configs = broker.configs
     named = {change.name: new[change.name] for change in wanted.changes if change.name in new}
     for name in named:
-        if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:
+        if name not in DYNAMIC:
             message = f"Cannot update these configs dynamically: [{name}]"
             return _Refusal(ErrorCode.INVALID_REQUEST, message)
     try:
-        check_topic(configs.static, {name: named[name] for name in named if name in DYNAMIC_WITHOUT_EFFECT})
+        check_topic(configs.static, {name: named[name] for name in named if name in TOPIC_WITHOUT_EFFECT})
         configs.check(new, named, is_of_node=bool(node))
     except ValueError as error:
         return _Refusal(ErrorCode.INVALID_REQUEST, str(error))

@@ -1,5 +1,5 @@
-"""Kafka's names of broker settings beside those of ``BrokerConfig``: what topics have by another name, what
-has no effect on a broker of one node, what is set in another way, what there is not.
+"""Settings of Kafka that are no fields of ``BrokerConfig``: defaults of topics, settings without effect on
+one node, settings that are set in another way, and settings of features that are not supported.
 
 Source: ``KafkaConfig``, ``ServerTopicConfigSynonyms``.
 """
@@ -9,53 +9,74 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
+from txnkafka.config import INT32_MAX, INT64_MAX, LOG_DEFS, ConfigDef
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = [
-    "DYNAMIC",
-    "DYNAMIC_WITHOUT_EFFECT",
-    "TOPIC_SYNONYMS",
-    "WITHOUT_EFFECT",
-    "contradiction",
-    "refusal",
-]
+__all__ = ["TOPIC_SYNONYMS", "TOPIC_WITHOUT_EFFECT", "WITHOUT_EFFECT", "contradiction", "refusal"]
 
-_MINUTE, _HOUR = 60_000, 3_600_000
-# Of several for one setting of a topic, the first wins, as in Kafka: ms before minutes before hours.
+_UNITS: Final = {"minutes": 60_000, "hours": 3_600_000}
 TOPIC_SYNONYMS: Final = {
-    "log.segment.bytes": ("segment.bytes", 1),
-    "log.roll.ms": ("segment.ms", 1),
-    "log.roll.hours": ("segment.ms", _HOUR),
-    "log.roll.jitter.ms": ("segment.jitter.ms", 1),
-    "log.roll.jitter.hours": ("segment.jitter.ms", _HOUR),
-    "log.index.size.max.bytes": ("segment.index.bytes", 1),
-    "log.index.interval.bytes": ("index.interval.bytes", 1),
-    "log.flush.interval.messages": ("flush.messages", 1),
-    "log.flush.interval.ms": ("flush.ms", 1),
-    "log.flush.scheduler.interval.ms": ("flush.ms", 1),
-    "log.retention.ms": ("retention.ms", 1),
-    "log.retention.minutes": ("retention.ms", _MINUTE),
-    "log.retention.hours": ("retention.ms", _HOUR),
-    "log.retention.bytes": ("retention.bytes", 1),
-    "log.segment.delete.delay.ms": ("file.delete.delay.ms", 1),
-    "log.cleanup.policy": ("cleanup.policy", 0),
-    "log.cleaner.delete.retention.ms": ("delete.retention.ms", 1),
-    "log.cleaner.min.compaction.lag.ms": ("min.compaction.lag.ms", 1),
-    "log.cleaner.max.compaction.lag.ms": ("max.compaction.lag.ms", 1),
-    "log.cleaner.min.cleanable.ratio": ("min.cleanable.dirty.ratio", 0),
-    "compression.type": ("compression.type", 0),
-    "compression.gzip.level": ("compression.gzip.level", 1),
-    "compression.lz4.level": ("compression.lz4.level", 1),
-    "compression.zstd.level": ("compression.zstd.level", 1),
-    "log.preallocate": ("preallocate", 0),
-    "log.message.timestamp.type": ("message.timestamp.type", 0),
-    "log.message.timestamp.before.max.ms": ("message.timestamp.before.max.ms", 1),
-    "log.message.timestamp.after.max.ms": ("message.timestamp.after.max.ms", 1),
-    "transaction.partition.verification.enable": ("transaction.partition.verification.enable", 0),
-    "producer.id.expiration.ms": ("producer.id.expiration.ms", 1),
+    name: (spec.name, _UNITS.get(name.rpartition(".")[2], 1))
+    for spec in LOG_DEFS.values()
+    for name in spec.broker
 }
-"""Settings of the broker that topics have by another name, and by what a value is multiplied; 0 for text."""
+"""Topic setting and unit of each broker setting that is a default of topics. Of several names for one topic
+setting, the first wins, as in Kafka: ms before minutes before hours."""
+
+_MIN_ISR, _UNCLEAN = "min.insync.replicas", "unclean.leader.election.enable"
+_LARGEST: Final = "max.decompressed.message.bytes"
+_OF_TOPICS: Final = (
+    ConfigDef(
+        _MIN_ISR, "int", "1", "replicas that must have a record; a single node has one", (_MIN_ISR,), 1,
+        INT32_MAX, is_dynamic=True,
+    ),
+    ConfigDef(
+        _UNCLEAN, "boolean", "false", "let a replica lead that lacks records", (_UNCLEAN,),
+        is_dynamic=True,
+    ),
+    ConfigDef("leader.replication.throttled.replicas", "list", "", "replicas that are sent slowly"),
+    ConfigDef("follower.replication.throttled.replicas", "list", "", "replicas that are fetched slowly"),
+    ConfigDef(
+        "remote.storage.enable", "boolean", "false", "tiered storage, which is not supported",
+        allowed=("false",),
+    ),
+    ConfigDef("remote.log.copy.disable", "boolean", "false", "write nothing more to tiered storage"),
+    ConfigDef(
+        "remote.log.delete.on.disable", "boolean", "false", "empty tiered storage when it is switched off"
+    ),
+    ConfigDef(
+        "local.retention.ms", "long", "-2", "age of local segments that tiered storage also has",
+        ("log.local.retention.ms",), -2, INT64_MAX,
+    ),
+    ConfigDef(
+        "local.retention.bytes", "long", "-2", "size of local segments that tiered storage also has",
+        ("log.local.retention.bytes",), -2, INT64_MAX,
+    ),
+    ConfigDef(
+        "remote.copy.lag.ms", "long", "0",
+        "age at which tiered storage gets a segment; -1: as late as possible",
+        ("log.remote.copy.lag.ms",), -1, INT64_MAX,
+    ),
+    ConfigDef(
+        "remote.copy.lag.bytes", "long", "-1", "bytes after which tiered storage gets a segment",
+        ("log.remote.copy.lag.bytes",), -1, INT64_MAX,
+    ),
+    ConfigDef(  # as long as the largest array of Java
+        _LARGEST, "int", "2147483639", "largest record when decompressed", (_LARGEST,), 1, 2_147_483_639
+    ),
+    ConfigDef(
+        "errors.deadletterqueue.group.enable", "boolean", "false", "let share groups write dead letters here"
+    ),
+    # removed in Apache Kafka 4, and set by older tools
+    ConfigDef("message.format.version", "string", None, is_internal=True),
+    ConfigDef("message.downconversion.enable", "boolean", None, is_internal=True),
+    ConfigDef("message.timestamp.difference.max.ms", "long", None, low=0, high=INT64_MAX, is_internal=True),
+)  # fmt: skip
+TOPIC_WITHOUT_EFFECT: Final = {spec.name: spec for spec in _OF_TOPICS}
+"""Configs of topics that apply to several brokers or to tiered storage only: checked and kept. ``broker`` is
+the setting of other brokers."""
 
 _NAMES = """
     add.partitions.to.txn.retry.backoff.max.ms add.partitions.to.txn.retry.backoff.ms
@@ -145,26 +166,6 @@ def contradiction(name: str, text: str) -> str:
     return ""
 
 
-DYNAMIC: Final = frozenset(
-    {
-        *TOPIC_SYNONYMS,
-        "group.consumer.assignment.interval.ms",
-        "message.max.bytes",
-        "max.connections",
-        "max.connections.per.ip",
-        "log.cleaner.backoff.ms",
-        "log.cleaner.dedupe.buffer.size",
-        "log.cleaner.io.buffer.load.factor",
-    }
-) - {
-    "log.roll.hours", "log.roll.jitter.hours", "log.retention.minutes", "log.retention.hours",
-    "log.flush.scheduler.interval.ms",
-}  # fmt: skip
-"""Settings that can be changed while the broker runs (``DynamicBrokerConfig.ALL_DYNAMIC_CONFIGS``)."""
-
-DYNAMIC_WITHOUT_EFFECT: Final = frozenset({"min.insync.replicas", "unclean.leader.election.enable"})
-"""Those that mean something on several brokers only: kept for them, as topics have them, too."""
-
 _ELSEWHERE: Final = {
     "advertised.listeners": "'txnkafka serve'",
     "listeners": "--listen",
@@ -215,6 +216,6 @@ def refusal(name: str, settings: Iterable[str]) -> str:
         return f"{name} cannot be set: there is no tiered storage"
     if name.startswith(_OF_ZOOKEEPER):
         return f"{name} cannot be set: the controller is this node, and not ZooKeeper"
-    close = get_close_matches(name, [*settings, *TOPIC_SYNONYMS, *WITHOUT_EFFECT], n=1)
+    close = get_close_matches(name, [*settings, *WITHOUT_EFFECT], n=1)
     hint = f"; did you mean {close[0]}?" if close else ""
     return f"a broker has no setting {name}{hint}"

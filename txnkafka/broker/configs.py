@@ -11,8 +11,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
-from txnkafka.broker.group_settings import limited
+from txnkafka.broker.broker_config import DYNAMIC
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ class Configs:
         written, does not count."""
         self.current = _over(_over(self.static, self.of_cluster), self.of_node)
         for name, text in (*self.of_cluster.items(), *self.of_node.items()):
-            if name not in DYNAMIC | DYNAMIC_WITHOUT_EFFECT:
+            if name not in DYNAMIC:
                 LOG.warning("the setting %s=%s of the metadata log has no effect", name, text)
 
     def check(self, new: Mapping[str, str], named: Iterable[str], *, is_of_node: bool) -> None:
@@ -72,12 +71,12 @@ class Configs:
         and with the others of the level."""
         base = _over(self.static, self.of_cluster) if is_of_node else self.static
         base = _over(base, {name: text for name, text in new.items() if name not in named})
-        base.changed({name: new[name] for name in named if name in DYNAMIC})
+        base.changed({name: new[name] for name in named})
 
 
 def _over(config: BrokerConfig, level: Mapping[str, str]) -> BrokerConfig:
     """The settings with those of a level over them, all at once: one may be right only with another."""
-    wanted = {name: limited(config, name, text) for name, text in level.items() if name in DYNAMIC}
+    wanted = {name: _limited(config, name, text) for name, text in level.items() if name in DYNAMIC}
     try:
         return config.changed(wanted)
     except ValueError:
@@ -88,3 +87,12 @@ def _over(config: BrokerConfig, level: Mapping[str, str]) -> BrokerConfig:
         except ValueError as error:
             LOG.error("a setting of the metadata log does not count: %s", error)
     return config
+
+
+def _limited(config: BrokerConfig, name: str, text: str) -> str:
+    """Return a setting of the registry as it counts: one that was set within other limits counts as the
+    limit."""
+    limits = config.group_limits.get(name.removeprefix("group."))
+    if limits is None or not text.strip().isdecimal():
+        return text
+    return str(min(max(int(text), limits[0]), limits[2]))

@@ -60,9 +60,10 @@ class Setting(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         """Complete the name of a setting."""
         from txnkafka.broker.broker_config import BrokerConfig
         from txnkafka.broker.config_names import TOPIC_SYNONYMS
+        from txnkafka.config import config_defs
         from txnkafka.server.listeners import LISTENER_SETTINGS
 
-        names = sorted({*BrokerConfig.kinds(), *TOPIC_SYNONYMS, *LISTENER_SETTINGS, "node.id"})
+        names = sorted({*config_defs(BrokerConfig), *TOPIC_SYNONYMS, *LISTENER_SETTINGS, "node.id"})
         return beginning_with(incomplete, [f"{name}=" for name in names])
 
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.broker_config import BrokerConfig, check_topic, is_topic_config
-from txnkafka.broker.config_names import DYNAMIC, DYNAMIC_WITHOUT_EFFECT
+from txnkafka.broker.broker_config import DYNAMIC, BrokerConfig, check_topic, is_topic_config
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
 from txnkafka.coordinator.features import UNKNOWN_LEVEL_REMEDY, newer_levels, unknown_levels
@@ -175,7 +174,7 @@ def _settings_of_ours(registry: Registry, where: str) -> Iterator[Finding]:
                     "read them with Apache Kafka first",
                 )  # fmt: skip
         elif kind == BROKER_RESOURCE:
-            names = sorted(configs.keys() - DYNAMIC - DYNAMIC_WITHOUT_EFFECT)
+            names = sorted(configs.keys() - DYNAMIC)
             if names:
                 yield warning(
                     "setting-without-effect", where,

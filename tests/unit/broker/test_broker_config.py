@@ -12,6 +12,7 @@ import txnkafka
 from txnkafka.broker.broker_config import BrokerConfig, check_topic
 from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
 from txnkafka.broker.group_settings import group_config
+from txnkafka.config import config_defs
 from txnkafka.coordinator.consumer_config import MigrationPolicy
 
 
@@ -166,12 +167,12 @@ OF_TOPICS = {"topic_defaults", "message_max_bytes"}  # they are in the config of
 @pytest.mark.parametrize("name", sorted(BrokerConfig.__dataclass_fields__.keys() - OF_TOPICS))
 def test_each_setting_is_looked_at(name: str) -> None:
     """What has no effect is in the list of which serve warns."""
-    sources = (path.read_text() for path in PACKAGE.rglob("*.py") if path.name != "broker_config.py")
-    assert any(re.search(rf"\bconfig\.{name}\b", source) for source in sources)
+    sources = (path.read_text() for path in PACKAGE.rglob("*.py"))
+    assert any(re.search(rf"\b(config|self)\.{name}\b", source) for source in sources)
 
 
 def test_no_name_has_two_meanings() -> None:
-    names = {name.replace("_", ".") for name in BrokerConfig.__dataclass_fields__}
+    names = config_defs(BrokerConfig).keys()
     assert not WITHOUT_EFFECT & TOPIC_SYNONYMS.keys()
     assert not names & WITHOUT_EFFECT
     assert not names & TOPIC_SYNONYMS.keys()

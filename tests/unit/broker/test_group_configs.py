@@ -7,7 +7,7 @@ import re
 import pytest
 
 from txnkafka.broker.broker_config import BrokerConfig
-from txnkafka.broker.group_configs import check_group, shown_group_config
+from txnkafka.broker.group_settings import check_group, shown_group_config
 from txnkafka.coordinator.consumer_config import ConsumerGroupConfig
 
 

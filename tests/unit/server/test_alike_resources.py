@@ -7,9 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.server.wire_node import WireNode, node
-from txnkafka.server.config_entries import topic_entries
-from txnkafka.server.config_resources import GROUP, TOPIC
-from txnkafka.server.group_entries import group_entries
+from txnkafka.server.config_entries import GROUP, TOPIC, group_entries, topic_entries
 from txnkafka.server.handlers import create_topics as creating
 from txnkafka.server.handlers import describe_configs as describing
 from txnkafka.wire.messages import create_topics, describe_configs, incremental_alter_configs

@@ -13,13 +13,18 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidTopicError
 from txnkafka.model import validate_topic
 from txnkafka.server.config_entries import (
+    BROKER,
+    GROUP,
+    LOGGER,
+    METRICS,
+    TOPIC,
     advertised_entry,
     broker_entries,
     cluster_entries,
+    group_entries,
+    subscription_entries,
     topic_entries,
 )
-from txnkafka.server.config_resources import BROKER, GROUP, LOGGER, METRICS, TOPIC
-from txnkafka.server.group_entries import group_entries, subscription_entries
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_configs import (
     DescribeConfigsRequest,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from txnkafka.error_codes import ErrorCode
-from txnkafka.server.config_resources import BROKER, GROUP, LOGGER, METRICS, TOPIC
+from txnkafka.server.config_entries import BROKER, GROUP, LOGGER, METRICS, TOPIC
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.list_config_resources import (
     ConfigResource,
