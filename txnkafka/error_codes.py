@@ -31,8 +31,8 @@ class Outcome(enum.Enum):
     It is the outcome of Produce, as in ``TransactionManager.maybeTransitionToErrorState``, for the codes that
     brokers send to a producer. ILLEGAL_GENERATION, UNKNOWN_MEMBER_ID, GROUP_AUTHORIZATION_FAILED,
     OPERATION_NOT_ATTEMPTED and FENCED_INSTANCE_ID are answers to AddPartitionsToTxn, AddOffsetsToTxn and
-    TxnOffsetCommit, TRANSACTION_COORDINATOR_FENCED is one to a coordinator that has sent a marker.
-    UNKNOWN_SERVER_ERROR has no outcome, since exceptions without a code of Kafka have it, too. Some codes
+    TxnOffsetCommit; TRANSACTION_COORDINATOR_FENCED is an answer to a coordinator that has sent a marker.
+    UNKNOWN_SERVER_ERROR has no outcome, because exceptions without a code of Kafka also have it. Some codes
     have another consequence in other requests: INVALID_PRODUCER_EPOCH is fatal in EndTxn.
     """
 
@@ -63,17 +63,19 @@ class ErrorCode(enum.IntEnum):
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return self.family in (Family.RETRIABLE, Family.REFRESH)
 
     @property
     def abortable(self) -> bool:
-        """Whether the transaction of the request must be aborted, after which its producer can continue."""
+        """Return whether the transaction of the request must be aborted, after which its producer can
+        continue.
+        """
         return self.outcome is Outcome.ABORTS
 
     @property
     def fatal(self) -> bool:
-        """Whether the sender of the request must stop sending."""
+        """Return whether the sender of the request must stop sending."""
         return self.outcome is Outcome.FATAL
 
     UNKNOWN_SERVER_ERROR = -1

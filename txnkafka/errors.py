@@ -3,21 +3,21 @@
     KafkaError                      has a code of Kafka's error table (``txnkafka.error_codes``)
     ├── CorruptRecordError          a batch or record in a ``.log`` file is damaged; has the position
     │   ├── UnsupportedCompressionTypeError
-    │   └── FileChangedError        no damage: the file is not the one that was listed or planned
+    │   └── FileChangedError        not damage: the file was replaced since it was listed or planned
     ├── CorruptFileError            an index, snapshot or checkpoint is damaged; the log itself may be fine
     ├── OffsetOutOfRangeError       below the log start offset or after the log end
     ├── UnknownTopicOrPartitionError
     ├── InvalidTopicError           the name is not allowed for a topic
-    ├── InvalidRequestError         bytes that are no message of their API and version, or values for none
+    ├── InvalidRequestError         bytes or values do not fit the definition of their API and version
     ├── ProduceError                an append was refused; no part of it is in the log
     │   └── one class for each of Kafka's reasons, from MessageTooLargeError to InvalidRecordError
     ├── KafkaStorageError           files could not be written; the log accepts no more appends
     ├── FlushUnderWayError          a flush has begun and must be finished first
-    ├── MissingPackageError         a package of an extra is not installed; an ImportError as well
-    ├── DecodeError                 a key or value is not what its schema says; has its place
-    └── LogDirError                 a directory cannot be read as a log directory at all
+    ├── MissingPackageError         a package of an extra is not installed; also an ImportError
+    ├── DecodeError                 a key or value does not fit its schema; has its place
+    └── LogDirError                 a directory cannot be read as a log directory
 
-Every message says where the fault is and what to do about it. ``class_of`` maps a code to its class.
+Every message has the place of the fault and the next step. ``class_of`` maps a code to its class.
 """
 
 from __future__ import annotations
@@ -62,23 +62,26 @@ class KafkaError(Exception):
 
     @property
     def retriable(self) -> bool:
-        """Whether the same request may succeed later."""
+        """Return whether the same request may succeed later."""
         return self.code.retriable
 
     @property
     def txn_requires_abort(self) -> bool:
-        """Whether the transaction of the request must be aborted, after which its producer can continue."""
+        """Return whether the transaction of the request must be aborted, after which its producer can
+        continue.
+        """
         return self.code.abortable
 
     @property
     def fatal(self) -> bool:
-        """Whether the sender of the request must stop sending."""
+        """Return whether the sender of the request must stop sending."""
         return self.code.fatal
 
 
 class LocatedError(KafkaError):
-    """An error about bytes in a file, with file and position; outer layers fill in the parts that inner ones
-    do not know."""
+    """An error about bytes in a file, with file and position; outer layers fill in the parts that inner
+    layers do not know.
+    """
 
     remedy = ""
 
@@ -103,7 +106,7 @@ class LocatedError(KafkaError):
     def locate(
         self, *, file: str | None = None, topic: str | None = None, partition: int | None = None
     ) -> None:
-        """Set the parts of the location that are not known yet; known parts stay."""
+        """Set the unknown parts of the location; known parts stay."""
         self.file = self.file if self.file is not None else file
         if self.topic is None:
             self.topic, self.partition = topic, partition
@@ -133,28 +136,30 @@ def _rebuild(kind: type[LocatedError], reason: str, state: dict[str, object]) ->
 
 
 class CorruptRecordError(LocatedError):
-    """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is the position of its first byte in
-    ``file``. Who reads on from ``offset`` after a repair misses no record."""
+    """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is its first byte in ``file``. A
+    reader that continues at ``offset`` after a repair misses no record.
+    """
 
     code = ErrorCode.CORRUPT_MESSAGE
     remedy = (
-        "Everything before it was delivered; on_corrupt='skip' reads on behind it, "
+        "All records before it were returned; on_corrupt='skip' continues after it, "
         "'txnkafka verify' lists all damage"
     )
 
 
 class FileChangedError(CorruptRecordError):
-    """A file of the log is not the one that was listed or planned: a broker has replaced, truncated or
-    deleted it meanwhile. That is no damage, so there is no ``offset``, and no batch to leave out."""
+    """A file of the log changed after it was listed or planned: a broker has replaced, truncated or
+    deleted it. This is not damage, so the error has no ``offset``, and no batch to leave out.
+    """
 
-    remedy = "Open the log directory again, and try again"
+    remedy = "Open the log directory again, and retry"
 
 
 class CorruptFileError(LocatedError):
     """A file derived from the log (index, snapshot, checkpoint) is damaged; the log itself may be fine. Kafka
     has no code for this: CORRUPT_MESSAGE concerns batches, and is retriable."""
 
-    remedy = "The log itself is not affected by this file; 'txnkafka verify' says what is"
+    remedy = "The log itself is not affected by this file; 'txnkafka verify' lists the effects"
 
 
 class OffsetOutOfRangeError(KafkaError):
@@ -164,7 +169,7 @@ class OffsetOutOfRangeError(KafkaError):
 
 
 class UnknownTopicOrPartitionError(KafkaError):
-    """The directory contains no such topic or partition."""
+    """The directory does not contain the topic or partition."""
 
     code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -176,10 +181,13 @@ class InvalidTopicError(KafkaError):
 
 
 class InvalidRequestError(KafkaError):
-    """A request or response cannot be read or written: it does not follow the definition of its API in its
-    version, or there is no such API or version. ``message`` is Kafka's name of it (``ProduceRequest``),
-    ``path`` the field (``topic_data[0].name``, "" of a fault outside of fields), ``position`` the byte in the
-    frame behind its size, None of values. Kafka's broker closes the connection then, without an answer."""
+    """A request or response cannot be read or written: its API or version is unknown, or it violates their
+    definition.
+
+    ``message`` is Kafka's name for it (``ProduceRequest``), ``path`` the field (``topic_data[0].name``, ""
+    outside fields), ``position`` the byte in the frame after its size prefix, None for values. Kafka's broker
+    then closes the connection without a response.
+    """
 
     code = ErrorCode.INVALID_REQUEST
 
@@ -209,8 +217,9 @@ class UnsupportedCompressionTypeError(CorruptRecordError):
 
 
 class LogDirError(KafkaError):
-    """A path is not a log directory, a partition directory or a segment, it cannot be read, or another
-    process owns it. Kafka has no code for this: KAFKA_STORAGE_ERROR concerns a log that was fine before."""
+    """A path is not a log directory, a partition directory or a segment, or cannot be read, or another
+    process owns it. Kafka has no code for this: KAFKA_STORAGE_ERROR concerns a log that was usable before.
+    """
 
 
 class FlushUnderWayError(KafkaError):
@@ -261,7 +270,7 @@ class InvalidTxnStateError(ProduceError):
 
 
 class TransactionCoordinatorFencedError(ProduceError):
-    """An end marker comes from a coordinator that is no longer in charge."""
+    """An end marker comes from a coordinator that was replaced."""
 
     code = ErrorCode.TRANSACTION_COORDINATOR_FENCED
 
@@ -273,12 +282,13 @@ class InvalidRecordError(ProduceError):
 
 
 class MissingPackageError(KafkaError, ImportError):
-    """A package is not installed that only some uses need; the message names the extra to install."""
+    """An optional package is not installed; the message names the extra to install."""
 
 
 class DecodeError(KafkaError):
-    """A key or value cannot be decoded. ``reason`` says why; ``topic``, ``partition``, ``offset`` and
-    ``field`` (key or value) say which, where the decoder's caller knows."""
+    """A key or value cannot be decoded. ``reason`` is the cause; ``topic``, ``partition``, ``offset`` and
+    ``field`` (key or value) identify it, if the decoder's caller knows them.
+    """
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -296,9 +306,11 @@ class DecodeError(KafkaError):
 
 
 class KafkaStorageError(KafkaError):
-    """Files could not be written or synced. Records acknowledged before are safe; the log accepts no appends
-    until it is opened again, unless the disk was full, or a batch that may be a retry could not be looked
-    for."""
+    """Files could not be written or synced. Records acknowledged before are safe.
+
+    The log accepts no appends until it is opened again, unless the disk was full, or a lookup for a possible
+    retry of a batch failed.
+    """
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
 

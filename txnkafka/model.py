@@ -81,7 +81,7 @@ class ProducerStateEntry(NamedTuple):
 
     @property
     def has_open_transaction(self) -> bool:
-        """Whether the producer has an open transaction."""
+        """Return whether the producer has an open transaction."""
         return self.current_txn_first_offset != NO_OFFSET
 
 
@@ -134,7 +134,7 @@ def check_milliseconds(**times: int | None) -> None:
     Smaller times, as in made-up logs, are accepted."""
     for name, given in times.items():
         if given is not None and _LEAST_SECONDS <= given < _LEAST_MILLISECONDS:
-            raise ValueError(f"{name} is in milliseconds since the epoch, and {given} looks like seconds")
+            raise ValueError(f"{name} is in milliseconds since the epoch; {given} looks like seconds")
 
 
 def check_integers(**given: object) -> None:
@@ -152,7 +152,7 @@ def _how_to_get(name: str) -> str:
 
 
 def validate_topic(name: str) -> None:
-    """Raise InvalidTopicError for a name that no topic may have (``common.internals.Topic.validate``)."""
+    """Raise InvalidTopicError for an invalid topic name (``common.internals.Topic.validate``)."""
     if name in ("", ".", ".."):
         fault = "is not allowed"
     elif len(name) > _MAX_TOPIC_NAME_LENGTH:
@@ -165,11 +165,12 @@ def validate_topic(name: str) -> None:
 
 
 def validate_partition(topic_partition: TopicPartition) -> None:
-    """Raise InvalidTopicError for a name that no topic may have, ValueError for a number that no partition
-    may have: Kafka does not start with ``x-2147483648``, and ``x--1`` is a partition of another topic."""
+    """Raise InvalidTopicError for an invalid topic name, ValueError for an invalid number: Kafka does not
+    start with ``x-2147483648``, and ``x--1`` is a partition of another topic.
+    """
     if not isinstance(topic_partition, tuple):
         raise TypeError(f'a partition is TopicPartition("orders", 0), not {topic_partition!r}')
     topic, number = topic_partition
     validate_topic(topic)
     if isinstance(number, bool) or not hasattr(number, "__index__") or not 0 <= number <= _LARGEST_PARTITION:
-        raise ValueError(f"{topic}: a partition has a number from 0 to {_LARGEST_PARTITION}, not {number!r}")
+        raise ValueError(f"{topic}: a partition number must be 0 to {_LARGEST_PARTITION}, not {number!r}")

@@ -26,7 +26,7 @@ HOSTILE = {
     ),
     "8 KB that become 250 MiB": (
         Batch(records=RECORDS, base_offset=2, codec=4, payload=BOMB),
-        "becomes more than the 16777216 bytes it may",
+        "exceeds its limit of 16777216 bytes",
     ),
 }
 

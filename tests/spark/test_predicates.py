@@ -84,7 +84,7 @@ def test_columns_narrow_the_schema(spark: SparkSession, path: str) -> None:
     assert whole.schema == frame(spark, path).schema
     assert whole.exceptAll(frame(spark, path)).count() == 0
     assert whole.count() == 2 * COUNT
-    with pytest.raises(PySparkException, match="there is no column ofset: did you mean offset"):
+    with pytest.raises(PySparkException, match="unknown column ofset: did you mean offset"):
         frame(spark, path, columns="ofset").collect()
 
 

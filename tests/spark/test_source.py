@@ -145,9 +145,9 @@ def test_writing_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> Non
     with pytest.raises(AnalysisException, match='either the "Append" or "Overwrite" mode'):
         writer.save(out)
     for mode in ("append", "overwrite"):
-        with pytest.raises(PySparkException, match="txnkafka does not write from Spark yet"):
+        with pytest.raises(PySparkException, match="txnkafka cannot write from Spark"):
             writer.mode(mode).save(out)
-    with pytest.raises(NotImplementedError, match="txnkafka does not write from Spark yet"):
+    with pytest.raises(NotImplementedError, match="txnkafka cannot write from Spark"):
         TxnKafkaDataSource({"path": PATH}).streamWriter(spark.range(1).schema, overwrite=False)
     assert not Path(out).exists()
 
@@ -177,7 +177,7 @@ def lines_without_headers(frame: DataFrame) -> list[tuple[object, ...]]:
         # Spark passes names in lower case
         ({"startingOffset": "earliest"}, "startingoffset is not known: did you mean startingOffsets?"),
         ({"isolation.level": "committed"}, "isolation level must be read_uncommitted or read_committed"),
-        ({"kafka.bootstrap.servers": "localhost:9092"}, "no broker is asked"),
+        ({"kafka.bootstrap.servers": "localhost:9092"}, "asks no broker"),
         ({"subscribe": "a", "subscribePattern": "b"}, "exclude each other"),
     ],
 )
@@ -192,7 +192,7 @@ def test_wrong_options_are_refused_at_once(
 @pytest.mark.parametrize(
     ("schema", "message"),
     [
-        ("offset long, valeu binary", "there is no column valeu: did you mean value?"),
+        ("offset long, valeu binary", "unknown column valeu: did you mean value?"),
         ("offset int", "column offset is bigint, not int; cast it after reading"),
         ("key binary NOT NULL", "column key may contain nulls"),
     ],

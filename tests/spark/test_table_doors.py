@@ -32,7 +32,7 @@ def test_columns_may_be_left_out_and_null_is_not_allowed_where_it_may_be(spark: 
     assert frame.columns == ["visible", "baseOffset"]
     assert frame.where("visible").count() > 0
     for schema, message in (
-        ("outcom string", "there is no column outcom: did you mean outcome?"),
+        ("outcom string", "unknown column outcom: did you mean outcome?"),
         ("outcome string NOT NULL", "column outcome may contain nulls"),
         ("baseOffset int", "column baseOffset is bigint, not int"),
     ):
@@ -44,7 +44,7 @@ def test_columns_may_be_left_out_and_null_is_not_allowed_where_it_may_be(spark: 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"table": "batch"}, "there is no table batch: did you mean batches?"),
+        ({"table": "batch"}, "unknown table batch: did you mean batches?"),
         ({"table": "offsets", "subscribe": "a"}, "option subscribe does not apply to table=offsets"),
         (
             {"table": "transactions", "isolation.level": "read_committed"},

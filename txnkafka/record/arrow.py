@@ -69,7 +69,7 @@ def record_column(name: str, columns: RecordColumns, kind: pa.DataType) -> Any:
 
 
 def header_columns(columns: RecordColumns) -> tuple[Any, Any]:
-    """Return names and values of all headers, one after the other, as Arrow binary arrays."""
+    """Return names and values of all headers, one after another, as Arrow binary arrays."""
     import pyarrow as pa
 
     count = len(memoryview(columns.header_key_offsets)) - 1

@@ -26,7 +26,7 @@ class Record(NamedTuple):
     """One record as a consumer returns it.
 
     ``timestamp`` is in milliseconds (-1: none), ``headers`` keep order and duplicates, ``leader_epoch`` is
-    None where the batch has none. Invalid UTF-8 in a header key is replaced by U+FFFD, as in Java's consumer.
+    None if the batch has none. Invalid UTF-8 in a header key is replaced by U+FFFD, as in Java's consumer.
     """
 
     offset: int

@@ -56,13 +56,13 @@ RECORDS_COUNT: Final = 57
 HEADER_SIZE: Final = 61
 
 # of every magic
-LOG_OVERHEAD: Final = 12  # base offset and length: the length counts the bytes behind these
-MIN_FRAME: Final = 17  # up to and with the magic byte: enough to recognize the format
+LOG_OVERHEAD: Final = 12  # base offset and length: the length counts the bytes after these
+MIN_FRAME: Final = 17  # up to and including the magic byte: enough to recognize the format
 MIN_SIZE_0: Final = 14  # length field of the smallest magic 0 and 1 entries and magic 2 batch
 MIN_SIZE_1: Final = 22
 MIN_SIZE_2: Final = 49
 
-# fields of an entry of magic 0 or 1 that are elsewhere in magic 2
+# fields of an entry of magic 0 or 1 that are at other positions in magic 2
 LEGACY_CRC: Final = 12  # CRC-32 of everything from the magic byte on
 LEGACY_ATTRIBUTES: Final = 17
 LEGACY_TIMESTAMP: Final = 18  # magic 1

@@ -63,8 +63,7 @@ class SelectedBatches:
 
     @property
     def have_changed(self) -> bool:
-        """Return True when the bytes that were read last have changed in the file, so that they must not be
-        used."""
+        """Return whether the bytes that were last read have changed in the file, and must not be used."""
         return self.settled is not None and not self.settled()
 
     def bytes_of(self, first: int, end: int) -> tuple[int, memoryview]:
@@ -85,8 +84,9 @@ class _Run(NamedTuple):
 
 
 class _BatchPieces:
-    """One sound batch of magic 2, decoded piece by piece: each is an entry of ``index`` and a region of
-    ``source``."""
+    """One valid batch of magic 2, decoded piece by piece: each is an entry of ``index`` and a region of
+    ``source``.
+    """
 
     def __init__(
         self,
@@ -153,8 +153,9 @@ class ChunkDecoder:
     ) -> Iterator[RecordColumns]:
         """Yield the selected records of one file.
 
-        A damaged batch raises CorruptRecordError, or is left out when ``on_corrupt`` takes the error. Records
-        from bytes that have changed meanwhile are never yielded. Errors of ``batches.read`` are passed on.
+        A damaged batch raises CorruptRecordError, or is left out when ``on_corrupt`` handles the error.
+        Records from bytes that have changed in the file are never yielded. Errors of ``batches.read`` are
+        passed on.
         """
         i, stop = 0, len(batches.index)
         while True:
@@ -181,7 +182,7 @@ class ChunkDecoder:
                 i = first + 1
                 continue
             if batches.have_changed:
-                continue  # the same again
+                continue  # the same error again
             i = following
             if len(columns):
                 yield columns
@@ -205,7 +206,7 @@ class ChunkDecoder:
             columns = self._fresh_columns()
             try:
                 more = pieces.decode(columns)
-            except CorruptRecordError as error:  # the batch was sound before, so the file has changed
+            except CorruptRecordError as error:  # the batch was valid before, so the file has changed
                 if on_corrupt is None:
                     raise
                 on_corrupt(error)

@@ -60,12 +60,13 @@ class CompressionType(enum.IntEnum):
 
     @classmethod
     def named(cls, name: str | CompressionType) -> CompressionType:
-        """Return the member for Kafka's name or a member. Raises ValueError, which lists the names, for any
-        other."""
+        """Return the member for Kafka's name or a member. Raises ValueError for an unknown name, with the
+        known ones.
+        """
         for codec in cls:
             if name is codec or name == codec.label:
                 return codec
-        raise ValueError(f"there is no codec {name!r}; Kafka has {', '.join(codec.label for codec in cls)}")
+        raise ValueError(f"unknown codec {name!r}: Kafka has {', '.join(codec.label for codec in cls)}")
 
     @classmethod
     def of(cls, value: int) -> CompressionType:
@@ -74,7 +75,7 @@ class CompressionType(enum.IntEnum):
         try:
             return cls(value)
         except ValueError:
-            raise UnsupportedCompressionTypeError(f"there is no codec {value}; Kafka has 0 to 4") from None
+            raise UnsupportedCompressionTypeError(f"unknown codec {value}: Kafka has 0 to 4") from None
 
 
 class Levels(NamedTuple):
@@ -191,7 +192,7 @@ class Decompressor:
 
     @property
     def end(self) -> int:
-        """Position behind the last batch that was appended."""
+        """Position after the last appended batch."""
         return self._output.end
 
     def reset(self) -> None:
@@ -199,10 +200,10 @@ class Decompressor:
         self._output.reset()
 
     def append(self, codec: int, payload: bytes | memoryview, *, magic: int = 2) -> tuple[int, int]:
-        """Decompress one batch's records; return where they start and end in ``buffer``.
+        """Decompress one batch's records; return their start and end in ``buffer``.
 
-        ``payload`` is what follows the batch header (magic 2), or the value of a wrapper record (magic 0 and
-        1). Raises CorruptRecordError, or UnsupportedCompressionTypeError for a codec that does not exist.
+        ``payload`` is the bytes after the batch header (magic 2), or the value of a wrapper record (magic 0
+        and 1). Raises CorruptRecordError, or UnsupportedCompressionTypeError for a codec that does not exist.
         """
         output = self._output
         start = output.end
@@ -229,13 +230,13 @@ class Decompressor:
         full: int,
         large: int,
     ) -> tuple[int, int]:
-        """Check the CRCs of the selected ones of ``batches``, of magic 2 and compressed, and append their
-        records, until the next one has to be appended by ``append`` or is damaged.
+        """Check the CRCs of the selected ``batches`` (magic 2, compressed) and append their records, until
+        the next one is damaged or must be appended by ``append``.
 
         ``source`` begins at byte ``position`` of the file. ``regions`` is extended by begin and end in
         ``buffer`` of each batch, 0 and 0 without records. No batch is begun when ``end`` is above ``full``;
         one with more than ``large`` bytes is the last. Returns the number of the next batch, and LEFT if
-        ``append`` has to append it, DAMAGED if its CRC is wrong, else 0.
+        ``append`` must append it, DAMAGED if its CRC is wrong, else 0.
         """
         output = self._output
         i, size = batches.start, 1
@@ -275,7 +276,7 @@ class Decompressor:
             if output.clipped:
                 allowed = output.limit - start
                 raise CorruptRecordError(
-                    f"{name} data is damaged, or becomes more than the {allowed} bytes it may: {error}"
+                    f"{name} data is damaged, or exceeds its limit of {allowed} bytes: {error}"
                 ) from error
             raise CorruptRecordError(f"{name} data is damaged: {error}") from error
         output.end = end

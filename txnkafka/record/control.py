@@ -3,9 +3,9 @@
     key                      i16 version | i16 type
     value of ABORT, COMMIT   i16 version | i32 coordinator epoch
 
-Only version 0 exists; higher versions read as version 0, and more bytes than version 0 has are
-ignored, so that newer writers stay readable. Source: org.apache.kafka.common.record.ControlRecordType and
-EndTransactionMarker (KIP-98), the KRaft types from KIP-595, KIP-630 and KIP-853.
+Only version 0 exists; higher versions are read as version 0, and additional bytes are ignored, so that newer
+writers stay readable. Source: org.apache.kafka.common.record.ControlRecordType and EndTransactionMarker
+(KIP-98), the KRaft types from KIP-595, KIP-630 and KIP-853.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class ControlRecordType(enum.IntEnum):
 
     @property
     def ends_transaction(self) -> bool:
-        """Whether a record of this type is an end transaction marker."""
+        """Return whether a record of this type is an end transaction marker."""
         return self in (ControlRecordType.ABORT, ControlRecordType.COMMIT)
 
 
@@ -50,7 +50,7 @@ class EndTransactionMarker(NamedTuple):
 
 
 def parse_control_key(key: bytes | memoryview | None) -> ControlRecordType:
-    """Return the type; a number that Kafka does not know is ``UNKNOWN``, which consumers skip."""
+    """Return the type; an unknown number is ``UNKNOWN``, which consumers skip."""
     if key is None or len(key) < _KEY.size:
         raise CorruptRecordError(f"the key of a control record must have {_KEY.size} bytes")
     version, number = _KEY.unpack_from(key)
@@ -65,7 +65,7 @@ def parse_control_key(key: bytes | memoryview | None) -> ControlRecordType:
 def parse_end_txn_marker(
     key: bytes | memoryview | None, value: bytes | memoryview | None
 ) -> EndTransactionMarker:
-    """Read an ABORT or COMMIT marker; any other control record is an error here."""
+    """Parse an ABORT or COMMIT marker; any other control record is an error here."""
     control_type = parse_control_key(key)
     if not control_type.ends_transaction:
         raise CorruptRecordError(f"a control record of type {control_type.name} does not end a transaction")

@@ -12,8 +12,9 @@ __all__ = ["first_invalid_crc", "valid_crcs"]
 
 
 def valid_crcs(data: memoryview, index: BatchIndex, *, position: int = 0) -> list[bool]:
-    """Return whether the CRC of each batch is right; ``position`` is the position of ``data`` in the indexed
-    file."""
+    """Return whether the CRC of each batch matches; ``position`` is the position of ``data`` in the
+    indexed file.
+    """
     valid = [True] * len(index)
     i = 0
     while (i := check_crcs(data, index, i, len(index), position=position)) < len(index):
@@ -28,10 +29,10 @@ def valid_crcs(data: memoryview, index: BatchIndex, *, position: int = 0) -> lis
 
 
 def first_invalid_crc(data: memoryview, index: BatchIndex, *, position: int = 0, start: int = 0) -> int:
-    """Return the number of the first batch from ``start`` on whose CRC is wrong; ``len(index)`` when all are
-    right.
+    """Return the number of the first batch from ``start`` on whose CRC is wrong; ``len(index)`` when all
+    match.
 
-    Zeros behind a torn header look like a batch of magic 0, so the CRC of magic 0 is checked, too.
+    Zeros after a torn header look like a batch of magic 0, so the CRC of magic 0 is also checked.
     """
     first = check_crcs(data, index, start, len(index), position=position)
     if min(index.magic, default=MAGIC_2) < MAGIC_2:

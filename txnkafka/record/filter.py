@@ -1,7 +1,7 @@
-"""Selects the records that fulfil a predicate, a chunk of columns at a time.
+"""Selects the records that match a predicate, a chunk of columns at a time.
 
 The predicate is evaluated on whole columns, and the selected records are copied to other columns of the same
-form, so that whatever is made of columns can be made of selected records.
+form, so that all code for columns also works on selected records.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class RecordFilter:
 
     @property
     def selects_nothing(self) -> bool:
-        """Whether no record of the partition can fulfil the predicate."""
+        """Return whether no record of the partition can match the predicate."""
         return bounds_of(self.where).empty
 
     def __call__(self, columns: RecordColumns) -> RecordColumns:
-        """Return the columns with the selected records: ``columns`` itself where all of them are."""
+        """Return the columns with the selected records: ``columns`` itself if all are selected."""
         if self.where == ANY:
             return columns
         selected = mask_bytes(self.where, columns)
@@ -59,7 +59,8 @@ class RecordFilter:
 
 def decoder_for(columns: Iterable[str], where: Predicate = ANY) -> ChunkDecoder:
     """Return a decoder for the named columns and the operands of a predicate. Without keys, values and
-    headers a pass that only checks records suffices, and nothing is copied."""
+    headers it only checks records, and copies nothing.
+    """
     copied = COPIED.intersection(columns)
     return ChunkDecoder(
         headers="headers" in copied or needs_headers(where), views=not (copied or needs_copies(where))

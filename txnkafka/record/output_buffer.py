@@ -58,7 +58,7 @@ class OutputBuffer:
         return self.room(position, size)
 
     def write(self, position: int, content: bytes | memoryview) -> int:
-        """Copy ``content`` to ``position`` and return the position behind it."""
+        """Copy ``content`` to ``position`` and return the position after it."""
         size = len(content)
         self.exact_room(position, size)[:] = content
         return position + size

@@ -50,7 +50,7 @@ class Operand(NamedTuple):
 
     @property
     def kind(self) -> type:
-        """The type of the literals that it is compared with."""
+        """The type of the literals to compare with."""
         if self.length or self.column in ("partition", "offset", "timestamp", "timestampType"):
             return int
         return str if self.column == "topic" else bytes
@@ -163,7 +163,7 @@ def _disjunction(choices: Iterable[Predicate]) -> Predicate:
 
 
 class Bounds(NamedTuple):
-    """Ranges [start, end) of offsets and timestamps; no record outside of them fulfils a predicate."""
+    """Ranges [start, end) of offsets and timestamps; no record outside them matches a predicate."""
 
     start_offset: int = INT64_MIN
     end_offset: int = INT64_END
@@ -172,7 +172,7 @@ class Bounds(NamedTuple):
 
     @property
     def empty(self) -> bool:
-        """True when no record can fulfil the predicate."""
+        """True when no record can match the predicate."""
         return self.start_offset >= self.end_offset or self.start_timestamp >= self.end_timestamp
 
     def both(self, other: Bounds) -> Bounds:
@@ -264,8 +264,10 @@ def _holds(test: Comparison, value: str | int) -> bool:
 
 
 def like_expression(pattern: str) -> str:
-    """Return a LIKE pattern as a regular expression: % is any text, _ any one character, a backslash escapes
-    the next character. What stands between two % is looked for once, from left to right, and never again."""
+    """Return a LIKE pattern as a regular expression: % is any text, _ any one character, a backslash
+    escapes the next character. The text between two % is searched once, from left to right, without
+    backtracking.
+    """
     parts = [""]
     for piece in re.findall(r"\\.|[^\\]|\\$", pattern, re.DOTALL):
         if piece == "%":

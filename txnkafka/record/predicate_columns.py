@@ -31,18 +31,21 @@ _COMPARISONS: Final = {
 
 
 def needs_copies(predicate: Predicate) -> bool:
-    """Whether records must be decoded with copies of their keys and values; else their positions suffice."""
+    """Return whether records must be decoded with copies of their keys and values; else their positions
+    suffice.
+    """
     return any(one.column in ("key", "value") and not one.length for one in operands_of(predicate))
 
 
 def needs_headers(predicate: Predicate) -> bool:
-    """Whether records must be decoded with their headers."""
+    """Return whether records must be decoded with their headers."""
     return any(operand.header is not None for operand in operands_of(predicate))
 
 
 def mask_bytes(predicate: Predicate, columns: RecordColumns) -> bytes | None:
-    """Return ``mask_of`` with a byte for each record; None where all records fulfil the predicate. Raises
-    MissingPackageError without pyarrow."""
+    """Return ``mask_of`` with a byte for each record; None if all records match the predicate. Raises
+    MissingPackageError without pyarrow.
+    """
     import_package("pyarrow", "a predicate (where)", "arrow")
     mask = mask_of(predicate, columns)
     count = mask.true_count
@@ -53,8 +56,9 @@ def mask_bytes(predicate: Predicate, columns: RecordColumns) -> bytes | None:
 
 
 def mask_of(predicate: Predicate, columns: RecordColumns) -> pa.BooleanArray:
-    """Return a mask without nulls: True for each record that fulfils the predicate, which must be bound to
-    the partition."""
+    """Return a mask without nulls: True for each record that matches the predicate, which must be bound to
+    the partition.
+    """
     import pyarrow.compute as pc
 
     if isinstance(predicate, Comparison):
@@ -156,5 +160,5 @@ def _header(name: str, columns: RecordColumns) -> Any:
     named = np.flatnonzero(pc.equal(names, name.encode()).to_numpy(zero_copy_only=False))
     records = np.searchsorted(np.asarray(columns.header_offsets), named, side="right") - 1
     last = np.full(len(columns), -1, dtype=np.int64)
-    last[records] = named  # of several headers of a record the last one stays
+    last[records] = named  # the last of several equal headers stays
     return values.take(pa.array(last, mask=last < 0))

@@ -57,7 +57,7 @@ _COMPARISONS: Final = {
 
 
 def parse_predicate(text: str) -> Predicate:
-    """The predicate that ``text`` says. Raises ValueError that shows where it is wrong."""
+    """Return the predicate in ``text``. Raises ValueError with the position of a syntax error."""
     if len(text) > MAX_LENGTH:
         raise ValueError(f"a predicate may have {MAX_LENGTH} characters, not {len(text)}")
     return _Parser(text).whole()
@@ -118,7 +118,7 @@ class _Parser:
         if kind == "sign" and token in _COMPARISONS:
             self.at += 1
             if self.tokens[self.at][0] == "sign" and self.tokens[self.at][1] in _COMPARISONS:
-                raise self.wrong(f"{token} is followed by what it is compared with")
+                raise self.wrong(f"{token} must be followed by a value to compare with")
             return Comparison(operand, _COMPARISONS[token], (self.literal(operand),))
         if self.word("is"):
             negative = self.word("not")
@@ -170,7 +170,7 @@ class _Parser:
         self.expect("(")
         column = next((column for column in ("key", "value") if self.word(column)), None)
         if column is None:
-            raise self.wrong("length is of key or value")
+            raise self.wrong("length takes key or value")
         self.expect(")")
         return Operand(column, length=True)
 
@@ -178,7 +178,7 @@ class _Parser:
         self.expect("(")
         kind, token, _ = self.tokens[self.at]
         if kind != "text":
-            raise self.wrong("header is of a name in quotes, header('trace')")
+            raise self.wrong("header takes a name in quotes, header('trace')")
         name = _unquoted(token)
         if not _is_utf8(name):
             raise self.wrong(NO_UTF8)
@@ -247,7 +247,7 @@ def _literal(kind: str, token: str, operand: Operand) -> Literal:
         if kind == "number" and -INT64 <= int(token) < INT64:
             return int(token)
         also = " or a time such as '2026-01-31T12:00:00Z'" if operand.column == "timestamp" else ""
-        raise ValueError(f"{operand} is compared with a whole number of 64 bits{also}")
+        raise ValueError(f"{operand} must be compared with a whole number of 64 bits{also}")
     if kind == "text":
         text = _unquoted(token)
         if operand.kind is str:
@@ -257,10 +257,10 @@ def _literal(kind: str, token: str, operand: Operand) -> Literal:
         return text.encode()
     if kind == "bytes" and operand.kind is bytes:
         if re.fullmatch(r"(?:[0-9A-Fa-f]{2})*", token[2:-1]) is None:
-            raise ValueError("bytes are pairs of hexadecimal digits such as x'00ff'")
+            raise ValueError("bytes must be pairs of hexadecimal digits such as x'00ff'")
         return bytes.fromhex(token[2:-1])
     bytes_too = " or bytes such as x'00ff'" if operand.kind is bytes else ""
-    raise ValueError(f"{operand} is compared with text in quotes{bytes_too}")
+    raise ValueError(f"{operand} must be compared with text in quotes{bytes_too}")
 
 
 def _milliseconds(text: str) -> int:
@@ -272,5 +272,5 @@ def _milliseconds(text: str) -> int:
         time = time.replace(tzinfo=UTC)
     milliseconds, rest = divmod(time - EPOCH, timedelta(milliseconds=1))
     if rest:
-        raise ValueError("a time is compared in whole milliseconds")
+        raise ValueError("a time must be in whole milliseconds")
     return milliseconds

@@ -33,8 +33,9 @@ def decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
 
 
 def decode_committed_record_batches(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
-    """Return lists of the records that a read_committed reader gets. Raises like ``decode_record_batches``,
-    and TypeError for aborted transactions of another type."""
+    """Return lists of the records that a read_committed reader gets. Raises like
+    ``decode_record_batches``, and TypeError for aborted transactions of another type.
+    """
     decoder = RecordBatchesDecoder()
     rows = _Rows()
     for contents, aborted, last_stable_offsets in columns:
@@ -54,7 +55,7 @@ def _ranges(aborted: pa.ListScalar) -> list[HiddenRange]:
         return [HiddenRange(*(each[name] for name in ABORTED)) for each in aborted.as_py() or ()]
     except (KeyError, TypeError) as error:
         raise TypeError(
-            f"aborted transactions are an array of structs with {', '.join(ABORTED)}, not {aborted.type}"
+            f"aborted must be an array of structs with {', '.join(ABORTED)}, not {aborted.type}"
         ) from error
 
 
@@ -72,7 +73,7 @@ def try_decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]
 
 
 def crc_valid(column: pa.Array) -> pa.Array:
-    """Return whether checksums are right."""
+    """Return whether checksums match."""
     return pa.array(_each(record_batches.has_valid_crcs, column), pa.bool_())
 
 

@@ -1,7 +1,7 @@
-"""Packs the installed package into an archive that Spark unpacks beside its Python workers.
+"""Packs the installed package into an archive that Spark unpacks next to its Python workers.
 
 Spark cannot load compiled modules from zip files or wheels. But it unpacks ``FILE#txnkafka`` into a directory
-``txnkafka`` on the workers' ``sys.path``: so an archive of the package's contents becomes the package. Only
+``txnkafka`` on the workers' ``sys.path``, so an archive of the package's contents becomes the package. Only
 one Python version and platform can load it, hence the file's name.
 """
 
@@ -21,7 +21,7 @@ import txnkafka
 
 __all__ = ["ARCHIVE_FRAGMENT", "Bundle", "bundle"]
 
-ARCHIVE_FRAGMENT = "#txnkafka"  # behind the file's name: the directory to unpack to
+ARCHIVE_FRAGMENT = "#txnkafka"  # after the file's name: the directory to unpack to
 
 
 class Bundle(NamedTuple):
@@ -52,15 +52,16 @@ def _members(directory: Traversable, prefix: str = "") -> Iterator[tuple[str, by
 
 
 def _is_code(name: str) -> bool:
-    """Return the modules that this Python loads; a checkout may contain compiled modules for other versions
-    too."""
+    """Return whether this Python loads a file as code; a checkout may also have modules compiled for other
+    versions.
+    """
     _, dot, suffix = name.partition(".")
     return dot + suffix in (".py", *EXTENSION_SUFFIXES)
 
 
 def _packed(members: dict[str, bytes]) -> bytes:
     packed = io.BytesIO()
-    # neither owners nor times
+    # no owners and times: equal contents must give equal bytes
     with (
         gzip.GzipFile(filename="", mode="wb", fileobj=packed, mtime=0) as compressed,
         tarfile.open(fileobj=compressed, mode="w", format=tarfile.PAX_FORMAT) as archive,

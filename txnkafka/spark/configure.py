@@ -33,8 +33,9 @@ def register(spark: SparkSession) -> None:
 
 
 def _is_registered(spark: SparkSession) -> bool:
-    """Return whether the session has the data source: Spark finds it in an installed package, and warns when
-    another one replaces it. A session of Spark Connect cannot be asked."""
+    """Return whether the session has the data source: Spark finds it in an installed package, and warns
+    when another one replaces it. A session of Spark Connect cannot answer this.
+    """
     session = getattr(spark, "_jsparkSession", None)
     if session is None:
         return False

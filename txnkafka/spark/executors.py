@@ -19,8 +19,9 @@ Place = dict[str, Any]
 
 
 def needed_libraries() -> tuple[str, ...]:
-    """Return the libraries that reading needs, as far as they exist for this Python. An archive of txnkafka
-    does not contain them."""
+    """Return the libraries that reading needs, if they exist for this Python. An archive of txnkafka does
+    not contain them.
+    """
     return tuple(name for name in LIBRARIES if find_spec(name))
 
 
@@ -59,7 +60,7 @@ def look_for(needed: tuple[str, ...]) -> Callable[[Iterable[int]], Iterator[Plac
 
 
 def complaints(here: Place, executors: Iterable[Place]) -> Iterator[str]:
-    """Yield a line for each fault, with the hosts that have it."""
+    """Yield a line for each fault, with the affected hosts."""
     hosts = defaultdict(set)
     for there in executors:
         if complaint := _complaint(here, there):

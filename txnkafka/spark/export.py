@@ -1,7 +1,7 @@
 """Stages the units of an export in Spark's executors.
 
 An executor writes the files of a unit and their record; the driver counts units and publishes their files. A
-task that is run twice stages its unit twice, and one of the two counts. When the driver dies, the next run
+task that runs twice stages its unit twice; only one of them is published. When the driver dies, the next run
 finds the staged units. The output directory must be the same path on all machines.
 """
 

@@ -41,8 +41,8 @@ SQL_NAMES = {f"txnkafka_{name}": name for name in TYPES}
 def decode_record_batches(column: Column | str) -> Column:
     """Return the records of batches in a binary column, as an array of structs (``RECORDS``).
 
-    Records are not filtered by transaction, so aborted ones are included; control records are not. Bytes that
-    are no sound batches fail the query with their position and a remedy.
+    Records are not filtered by transaction, so aborted ones are included; control records are not. Damaged
+    bytes fail the query with their position and a remedy.
     """
     return _apply("decode_record_batches", column)
 
@@ -52,8 +52,8 @@ def decode_committed_record_batches(
 ) -> Column:
     """Return the records of batches that a read_committed reader gets, as ``decode_record_batches`` does.
 
-    ``aborted`` are the aborted transactions of the partition that the batches are of: an array of structs
-    with ``producerId``, ``firstOffset`` and ``lastOffset``, as in the table ``transactions``; null for none.
+    ``aborted`` are the aborted transactions of the batches' partition: an array of structs with
+    ``producerId``, ``firstOffset`` and ``lastOffset``, as in the table ``transactions``; null for none.
     Records at and above ``last_stable_offset`` are left out, none when it is null.
     """
     return _apply("decode_committed_record_batches", column, aborted, last_stable_offset)
@@ -65,13 +65,14 @@ def try_decode_record_batches(column: Column | str) -> Column:
 
 
 def crc_valid(column: Column | str) -> Column:
-    """Return whether the bytes are whole record batches with right checksums; zeros may follow them."""
+    """Return whether the bytes are whole record batches with matching checksums; zeros may follow them."""
     return _apply("crc_valid", column)
 
 
 def control_type(column: Column | str) -> Column:
-    """Return ``commit``, ``abort``, a KRaft type or ``unknown`` where the bytes begin with a sound control
-    batch, else null."""
+    """Return ``commit``, ``abort``, a KRaft type or ``unknown`` if the bytes begin with a valid control
+    batch, else null.
+    """
     return _apply("control_type", column)
 
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Path", "batches", "map_arrow", "paths_of", "planned_frame", "scan"]
 
-SPREAD_BYTES = 32 << 30  # of log; its headers are two million batches of 16 KiB
+SPREAD_BYTES = 32 << 30  # of log, whose headers are two million batches of 16 KiB
 Batches = Iterator["pa.RecordBatch"]
 Task = TypeVar("Task")
 Path = str | PurePath | Iterable[str | PurePath]

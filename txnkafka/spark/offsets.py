@@ -68,7 +68,7 @@ def _json_object(given: str | Mapping[str, Any]) -> Mapping[str, Any]:
         try:
             given = json.loads(given)
         except ValueError as error:
-            raise ValueError(f"{given!r} is no JSON: {error}") from None
+            raise ValueError(f"{given!r} is not JSON: {error}") from None
     if not isinstance(given, Mapping):
         raise ValueError(f"a JSON object with topics is needed, not {given!r}")
     return given
@@ -83,21 +83,21 @@ def _inner_object(topic: str, partitions: object) -> Mapping[Any, Any]:
 def _topic_partition(topic: str, partition: object) -> TopicPartition:
     number = int(partition) if isinstance(partition, str) and partition.isdecimal() else partition
     if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number <= MAX_PARTITION:
-        raise ValueError(f"{partition!r} of {topic} is no partition number")
+        raise ValueError(f"{partition!r} of {topic} is not a partition number")
     return TopicPartition(topic, number)
 
 
 def _timestamp(topic_partition: TopicPartition, timestamp: object) -> int:
     if isinstance(timestamp, bool) or not isinstance(timestamp, int) or timestamp < 0:
-        raise ValueError(f"{timestamp!r} for {topic_partition} is no time in milliseconds")
+        raise ValueError(f"{timestamp!r} for {topic_partition} is not a time in milliseconds")
     check_milliseconds(**{f"the timestamp of {topic_partition}": timestamp})
     return timestamp
 
 
 def _offset(offset: object, refused: int) -> int:
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < EARLIEST:
-        raise ValueError(f"{offset!r} is no offset; -2 is the earliest, -1 the latest")
+        raise ValueError(f"{offset!r} is not an offset; -2 is the earliest, -1 the latest")
     if offset == refused:
         what = "start at the latest" if refused == LATEST else "end at the earliest"
-        raise ValueError(f"a batch that would {what} offset ({refused}) has nothing to read")
+        raise ValueError(f"a batch that would {what} offset ({refused}) reads nothing")
     return offset

@@ -38,12 +38,13 @@ class ReadKeywords(TypedDict, total=False):
     """The keywords that select records.
 
     ``topic`` (one or several), ``topic_pattern`` (a regular expression to be found in the name) and
-    ``assign`` ({topic: partitions}) exclude each other; without any of them all topics but Kafka's own are
-    read. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic: {partition:
-    offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a timestamp for
-    all partitions takes precedence over timestamps for each ({topic: {partition: milliseconds}}), and these
-    over offsets. ``where`` is a predicate such as ``"offset >= 10 and length(value) > 3"``.
-    ``storage_options`` are passed to fsspec when the path is an address such as ``s3://bucket/kafka-logs``.
+    ``assign`` ({topic: partitions}) exclude each other; without any of them all topics except Kafka's
+    internal ones are read. Offsets are ``earliest``, ``latest``, ``high-watermark`` (ending only) or {topic:
+    {partition: offset}}, which must then name every partition; timestamps are milliseconds. As in Spark a
+    timestamp for all partitions takes precedence over timestamps for each ({topic: {partition:
+    milliseconds}}), and these over offsets. ``where`` is a predicate such as ``"offset >= 10 and
+    length(value) > 3"``. ``storage_options`` are passed to fsspec when the path is an address such as
+    ``s3://bucket/kafka-logs``.
     """
 
     topic: str | Iterable[str]
@@ -94,7 +95,7 @@ class ReadOptions:
         if sum(choice is not None for choice in (self.topics, self.topic_pattern, self.assigned)) > 1:
             raise ValueError("topics (subscribe), a pattern (subscribePattern) and assign exclude each other")
         if self.topics == () or self.assigned == ():
-            raise ValueError("no topic is named")
+            raise ValueError("the list of topics is empty")
         if self.starting_offsets_by_timestamp_strategy not in ("error", "latest"):
             given = self.starting_offsets_by_timestamp_strategy
             raise ValueError(f"startingOffsetsByTimestampStrategy must be error or latest, not {given!r}")
@@ -109,10 +110,9 @@ class ReadOptions:
         if self.io not in get_args(ReadMethod):
             raise ValueError(f"io must be auto, mmap or pread, not {self.io!r}")
 
-
     @property
     def where(self) -> Predicate:
-        """The predicate that records have to fulfil."""
+        """The predicate that selects records."""
         return self.request.where
 
 
@@ -121,7 +121,7 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
     names = list(ReadKeywords.__annotations__)
     for name in keywords:
         if name not in names:
-            raise TypeError(f"there is no keyword {name}: {nearest(name, names)}")
+            raise TypeError(f"unknown keyword {name}: {nearest(name, names)}")
     found: dict[str, object] = dict(keywords)
     if "topic" in keywords:
         topic = keywords["topic"]
@@ -143,7 +143,7 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
 
 
 def leaving_damage_out(options: ReadOptions) -> ReadOptions:
-    """Return the options for a reader that leaves damaged batches out: the search for a time does so, too."""
+    """Return the options for a reader that leaves damaged batches out, also in its search for timestamps."""
     return replace(options, request=replace(options.request, on_corrupt="skip"))
 
 
@@ -176,4 +176,4 @@ def _check_pattern(pattern: str) -> None:
     try:
         re.compile(pattern)
     except re.error as error:
-        raise ValueError(f"{pattern!r} is no regular expression: {error}") from None
+        raise ValueError(f"{pattern!r} is not a regular expression: {error}") from None

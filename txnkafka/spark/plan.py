@@ -63,8 +63,9 @@ class PartitionPlanner:
         self.task_bytes = task_bytes
 
     def __call__(self, source: PartitionSource) -> PartitionPlan:
-        """Return the plan of a partition. An error of this package is part of the answer; the caller raises
-        it."""
+        """Return the plan of a partition. An error of this package is returned in it, for the caller to
+        raise.
+        """
         view = PartitionView(source)
         try:
             return self._plan(view)
@@ -85,8 +86,7 @@ class PartitionPlanner:
         return PartitionPlan(tuple(units), mapped, tuple(findings))
 
     def _unit_bytes(self, view: PartitionView) -> int:
-        """Return the size of units; where the records of a unit are limited, its bytes should not be many
-        more."""
+        """Return the size of units; with a limit of records, the bytes of a unit should not be many more."""
         if self.options.max_records_per_partition is None:
             return self.task_bytes
         offsets = max(1, view.log_end_offset - view.log_start_offset)
@@ -109,7 +109,7 @@ def plan_tasks(
 ) -> list[ReadTask]:
     """Return the tasks that read the records of ``options``, partition after partition, in offset order.
 
-    ``parallelism`` is the number of tasks that can run at once: there will be as many, unless they become too
+    ``parallelism`` is the number of tasks that can run at once; the plan has as many, unless they become too
     small. Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
     """
     log_dir = open_log_dir(paths, options)
@@ -129,8 +129,8 @@ def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
     for path in paths:
         if without_password(path) != path:
             raise LogDirError(
-                f"{without_password(path)}: a password in an address would be seen in Spark's plans; "
-                "leave it out of the address, and give it in storageOptions"
+                f"{without_password(path)}: Spark's plans would show the password in the address; "
+                "leave it out, and pass it in storageOptions"
             )
     log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
     report(log_dir.findings)

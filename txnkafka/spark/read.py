@@ -45,9 +45,9 @@ LOG = logging.getLogger("txnkafka.spark")
 class TaskReader:
     """Reads tasks as record batches of ``schema``; small when pickled.
 
-    Only records that fulfil the ``where`` of the options are yielded. ``on_corrupt`` takes the error of a
-    damaged batch, which is then left out; without it the error is raised, or logged when the options do not
-    fail on data loss.
+    Only records that match ``where`` of the options are yielded. ``on_corrupt`` gets the error of a damaged
+    batch, which is then left out; without it the error is raised, or logged when the options do not fail on
+    data loss.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class TaskReader:
         self._storage_options = options.storage_options
 
     def __call__(self, tasks: Iterable[ReadTask]) -> Iterator[pa.RecordBatch]:
-        """Yield the record batches of some tasks, one after the other."""
+        """Yield the record batches of some tasks, one after another."""
         decoder = decoder_for(self.schema.names, self._where)
         files: FileSystem | None = None
         with settled(), damage_fails_the_job():
@@ -100,7 +100,7 @@ def damage_fails_the_job() -> Iterator[None]:
         raise
     except CorruptRecordError as error:
         error.remedy = (
-            "The task fails, and the job with it; failOnDataLoss=false leaves the batch out, "
+            "The task fails, and with it the job; failOnDataLoss=false leaves the batch out, "
             "'txnkafka verify' lists all damage"
         )
         raise
@@ -128,7 +128,7 @@ def without_empty_headers(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def damage_handler(options: ReadOptions) -> OnCorrupt | None:
-    """Return the function that takes the error of a damaged batch; None where the task fails."""
+    """Return the function that handles the error of a damaged batch; None if the task must fail."""
     return None if options.fail_on_data_loss else _log_damage
 
 

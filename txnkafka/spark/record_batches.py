@@ -125,9 +125,10 @@ def _structs(columns: RecordColumns, index: BatchIndex, batches: Any) -> pa.Stru
 
 
 def _stretches(index: BatchIndex) -> Iterator[tuple[int, int]]:
-    """Yield ranges [first, end) of batches that are all of magic 2, or all older, with growing offsets: in
-    one range a consumer would skip offsets that it has seen, but the bytes may contain batches in any
-    order."""
+    """Yield ranges [first, end) of batches that are all of magic 2, or all older, with growing offsets.
+    Within one range a consumer would skip offsets that it has seen, but the bytes may contain batches in
+    any order.
+    """
     legacy = np.asarray(index.magic) < MAGIC_2
     again = np.asarray(index.base_offset)[1:] <= np.asarray(index.last_offset)[:-1]
     begins = np.flatnonzero((legacy[1:] != legacy[:-1]) | again) + 1
@@ -138,8 +139,8 @@ def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
     """Return a function of (first record, count) that returns the batch number of each record of a range.
 
     In magic 2 the header has the number of records, which decoding has checked. Only the last batch of a
-    range may be cut at an end offset: offsets grow, and what begins behind it is not selected. Older formats
-    do not have the requested fields, so any batch of the range will do.
+    range may be cut at an end offset: offsets grow, and later batches are not selected. Older formats do not
+    have the requested fields, so any batch of the range is correct for them.
     """
     chosen = np.flatnonzero(np.frombuffer(selection, np.uint8))
     if len(chosen) and index.magic[int(chosen[0])] < MAGIC_2:
@@ -149,7 +150,7 @@ def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
 
 
 def has_valid_crcs(content: memoryview) -> bool:
-    """Return whether ``content`` is whole batches with right checksums, followed by nothing but zeros."""
+    """Return whether ``content`` is whole batches with matching checksums, followed only by zeros."""
     index = scan(content)
     if index.stop not in DONE or any(magic > MAGIC_2 for magic in index.magic):
         return False
@@ -158,7 +159,8 @@ def has_valid_crcs(content: memoryview) -> bool:
 
 def control_type(content: memoryview) -> str | None:
     """Return the control type of the batch at the beginning of ``content`` in lower case: ``commit``,
-    ``abort``, a type of KRaft, or ``unknown``. None when it is no control batch, or its CRC is wrong."""
+    ``abort``, a type of KRaft, or ``unknown``. None when it is not a control batch, or its CRC is wrong.
+    """
     index = scan(content)
     if not len(index) or not index.attributes[0] & ATTRIBUTE_CONTROL or not valid_crcs(content, index)[0]:
         return None

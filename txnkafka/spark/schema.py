@@ -1,6 +1,6 @@
-"""The columns of the source, which are those of Spark's Kafka source, in Spark's types and in Arrow's.
+"""The columns of the source, which are the columns of Spark's Kafka source, in Spark's types and in Arrow's.
 
-A Python source in Spark 4 leaves columns out by a narrower schema: columns that are not in it are not
+A Python source in Spark 4 leaves columns out by a narrower schema: columns that are missing in it are not
 decoded.
 """
 
@@ -53,7 +53,7 @@ RECORD_COLUMNS = StructType(
 
 
 def named_columns(columns: StructType, names: Sequence[str]) -> StructType:
-    """Return the named ones of ``columns`` as a Spark schema. Raises ValueError for an unknown name."""
+    """Return the named columns as a Spark schema. Raises ValueError for an unknown name."""
     if isinstance(names, str) or not names:
         raise ValueError(f"columns must be a list of names, not {names!r}")
     for name in names:
@@ -81,7 +81,7 @@ def arrow_schema_of(schema: StructType) -> pa.Schema:
 
 
 def check_fields(schema: StructType, columns: StructType) -> None:
-    """Raise ValueError for a field of ``schema`` that is none of ``columns``, or differs from it."""
+    """Raise ValueError for a field of ``schema`` that is missing in ``columns``, or differs from it."""
     for field in schema.fields:
         _check_name(field.name, columns.names)
         _check_field(field, columns[field.name])
@@ -89,7 +89,7 @@ def check_fields(schema: StructType, columns: StructType) -> None:
 
 def _check_name(name: str, names: Iterable[str]) -> None:
     if name not in names:
-        raise ValueError(f"there is no column {name}: {nearest(name, names)}")
+        raise ValueError(f"unknown column {name}: {nearest(name, names)}")
 
 
 def _check_field(field: StructField, column: StructField) -> None:
@@ -99,4 +99,4 @@ def _check_field(field: StructField, column: StructField) -> None:
             "cast it after reading"
         )
     if column.nullable and not field.nullable:
-        raise ValueError(f"column {field.name} may contain nulls: the schema must not say NOT NULL")
+        raise ValueError(f"column {field.name} may contain nulls: remove NOT NULL from the schema")

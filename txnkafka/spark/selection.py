@@ -23,7 +23,7 @@ from txnkafka.spark.options import ReadOptions, Timestamps
 __all__ = ["chosen_partitions", "partition_request"]
 
 INTERNAL_TOPICS = {"__cluster_metadata", "__consumer_offsets", "__share_group_state", "__transaction_state"}
-NOT_OF_A_NAME = re.compile(r"[^\w.-]")  # such as the * of a pattern
+NOT_OF_A_NAME = re.compile(r"[^\w.-]")  # a character such as the * of a pattern
 LOG = logging.getLogger("txnkafka.spark")
 
 
@@ -62,7 +62,7 @@ def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
     if options.topics is not None:
         return options.topics
     if options.topic_pattern is not None:
-        # like Spark's source: anywhere in the name, and never a topic of Kafka's own
+        # like Spark's source: anywhere in the name, never an internal topic
         found = (topic for topic in there if re.search(options.topic_pattern, topic))
         return [topic for topic in found if topic not in INTERNAL_TOPICS]
     return there
@@ -75,7 +75,7 @@ def _check_complete(bound: str, given: object, wanted: set[TopicPartition]) -> N
     if lacking := wanted - given.keys():
         raise ValueError(f"{bound} offsets lack {', '.join(map(str, sorted(lacking)))}; {special}")
     if needless := given.keys() - wanted:
-        raise ValueError(f"{bound} offsets name what is not read: {', '.join(map(str, sorted(needless)))}")
+        raise ValueError(f"{bound} offsets name unread partitions: {', '.join(map(str, sorted(needless)))}")
 
 
 def partition_request(view: PartitionView, options: ReadOptions) -> ReadRequest:
@@ -95,7 +95,7 @@ def _start(view: PartitionView, options: ReadOptions) -> int | None:
 
 
 def _by_time(options: ReadOptions, **time: int) -> ReadRequest:
-    """Return the request that finds the offset of a time, past damage where that is left out."""
+    """Return the request that finds the offset of a time, skipping damage if the options do."""
     on_corrupt = options.request.on_corrupt if options.fail_on_data_loss else "skip"
     return replace(options.request, on_corrupt=on_corrupt, **time)  # type: ignore[arg-type]  # start or end
 
@@ -105,7 +105,7 @@ def _without_match(view: PartitionView, timestamp: int, options: ReadOptions) ->
         return view.log_end_offset
     raise OffsetOutOfRangeError(
         f"{view.topic_partition} has no record at or after timestamp {timestamp} to start at; "
-        "startingOffsetsByTimestampStrategy=latest would read nothing of it, "
+        "startingOffsetsByTimestampStrategy=latest would read nothing from it, "
         f'where="timestamp >= {timestamp}" selects by the timestamp of each record'
     )
 
@@ -126,8 +126,9 @@ def _end(view: PartitionView, options: ReadOptions) -> int | None:
 
 
 def _in_range(view: PartitionView, offset: int, options: ReadOptions) -> int:
-    """Return an offset that is in the log. One outside of it means lost data: it is refused, or moved to the
-    nearest offset."""
+    """Return an offset in the log. An offset outside means lost data: it is refused, or moved to the
+    nearest offset in the log.
+    """
     first, end = view.log_start_offset, view.log_end_offset
     if first <= offset <= end:
         return offset

@@ -29,8 +29,8 @@ OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"  # Spark itself checks the minor versio
 def ship(spark: SparkSession) -> None:
     """Send the installed package to the executors, including later ones, and ``register`` it.
 
-    The libraries that it needs are not sent. Raises RuntimeError when an executor cannot run it: when
-    libraries are missing there, or Python or the platform differ.
+    The libraries that it needs are not sent. Raises RuntimeError when an executor cannot run it, because
+    libraries are missing, or Python or the platform differ.
     """
     context = spark.sparkContext
     if not any(uri.endswith(ARCHIVE_FRAGMENT) for uri in context.listArchives):
@@ -49,8 +49,7 @@ def ship(spark: SparkSession) -> None:
 
 
 def _ask(context: SparkContext, look: Callable[[Iterable[int]], Iterator[Place]]) -> list[Place]:
-    """Collect the results of all executors; there are more tasks than cores, so that each executor gets
-    one."""
+    """Collect the results of all executors, with more tasks than cores, so that each executor gets one."""
     tasks = TASKS_PER_CORE * context.defaultParallelism
     try:
         return context.parallelize(range(tasks), tasks).mapPartitions(look).collect()

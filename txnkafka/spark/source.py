@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TxnKafkaDataSource"]
 
-READ_ONLY = "txnkafka does not write from Spark yet; docs/pipelines.md has the ways to write"
+READ_ONLY = "txnkafka cannot write from Spark; docs/pipelines.md describes the ways to write"
 BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, or docs/pipelines.md to stream"
 
 
@@ -72,18 +72,19 @@ class TxnKafkaDataSource(DataSource):
         return _NoStreamReader()
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Raise NotImplementedError: there is no writing."""
+        """Raise NotImplementedError: writing is not supported."""
         raise NotImplementedError(READ_ONLY)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """Raise NotImplementedError: there is no writing."""
+        """Raise NotImplementedError: writing is not supported."""
         raise NotImplementedError(READ_ONLY)
 
 
 def _filters_are_pushed() -> bool:
-    """Whether Spark pushes filters. It refuses a reader that accepts filters unless
-    ``spark.sql.python.filterPushdown.enabled`` is set; only then it creates the reader in a process that runs
-    this module."""
+    """Return whether Spark pushes filters. It refuses a reader that accepts filters unless
+    ``spark.sql.python.filterPushdown.enabled`` is set; only then it creates the reader in a process that
+    runs this module.
+    """
     return any("data_source_pushdown_filters" in word for word in sys.orig_argv)
 
 
@@ -122,8 +123,9 @@ class _PushingReader(_Reader):
 
 
 class _NoStreamReader(DataSourceStreamReader):
-    """Raises an error that there are no streams when Spark asks where one begins or, as Spark 4.0 does first,
-    ends: an error from ``streamReader`` itself would be hidden behind one of Spark's own."""
+    """Raises an error that streams are not supported when Spark asks for the begin or, as Spark 4.0 does
+    first, the end: Spark would hide an error from ``streamReader`` in one of its own.
+    """
 
     def initialOffset(self) -> dict[str, object]:  # noqa: N802  (Spark's name)
         raise NotImplementedError(BATCH_ONLY)

@@ -1,5 +1,6 @@
 """Parses the options of ``spark.read.format("txnkafka")``: strings with the names of Spark's Kafka source
-(``KafkaSourceProvider``), in any case."""
+(``KafkaSourceProvider``), in upper or lower case.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +19,9 @@ __all__ = ["OPTION_NAMES", "SourceOptions", "parse_source_options"]
 
 
 class SourceOptions(NamedTuple):
-    """The parsed options: paths, table, selection, and columns for when no schema is given; None means the
-    default."""
+    """The parsed options: paths, table, selection, and columns if no schema is given; None means the
+    default.
+    """
 
     paths: tuple[str, ...]
     table: str
@@ -69,10 +71,10 @@ def _known_name(given: str) -> str:
         return lower[given.lower()]
     if given.lower().startswith("kafka."):
         raise ValueError(
-            f"option {given} is not known: no broker is asked, files are read; "
-            "of the kafka. settings only kafka.isolation.level has a meaning here"
+            f"unknown option {given}: txnkafka reads files and asks no broker; "
+            "of the kafka. settings only kafka.isolation.level is supported"
         )
-    raise ValueError(f"option {given} is not known: {nearest(given, OPTION_NAMES)}")
+    raise ValueError(f"unknown option {given}: {nearest(given, OPTION_NAMES)}")
 
 
 def _paths(text: str) -> tuple[str, ...]:
@@ -82,9 +84,9 @@ def _paths(text: str) -> tuple[str, ...]:
     try:
         paths = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"{text!r} is no JSON list of paths: {error}") from None
+        raise ValueError(f"{text!r} is not a JSON list of paths: {error}") from None
     if not all(isinstance(path, str) for path in paths):
-        raise ValueError(f"{text!r} is no JSON list of paths")
+        raise ValueError(f"{text!r} is not a JSON list of paths")
     return tuple(paths)
 
 

@@ -30,8 +30,8 @@ def table(spark: SparkSession, name: str, path: Path, **reading: Unpack[ReadKeyw
     """Return a table about one or more log directories of a broker: ``batches``, ``transactions``,
     ``offsets``, ``segments``, ``findings``, or the ``records`` themselves; docs/spark.md lists the columns.
 
-    The partitions are listed now, their logs are read in the executors when the frame is used. Raises
-    ValueError for a keyword that does not apply to the table.
+    Partitions are listed now; executors read their logs when the frame is used. Raises ValueError for a
+    keyword that does not apply to the table.
     """
     found = find_table(name)
     check_keywords(name, {keyword: keyword for keyword in reading})

@@ -19,8 +19,9 @@ _is_settled = False
 
 @contextmanager
 def settled() -> Iterator[None]:
-    """Wrap the work of a task: after the first task, the garbage collector ignores all objects loaded so far.
-    Does nothing in a process that is not Spark's, and nothing the second time."""
+    """Wrap the work of a task: after the first task, the garbage collector ignores all objects loaded so
+    far. Does nothing in a process that is not Spark's, and nothing after the first task.
+    """
     global _is_settled
     try:
         yield

@@ -1,8 +1,8 @@
-"""Kafka's message formats: schema tables, and the programs made of them for the compiled reader and writer.
+"""Kafka's message formats: schema tables, and the programs that the compiled reader and writer execute.
 
 ``wire.records`` has the records of Kafka's own logs, ``wire.messages`` its requests and responses, both with
-the compiled readers and writers of ``_core``. All functions are pure functions over bytes: this room
-does not use files, sockets or the broker.
+the compiled readers and writers of ``_core``. All functions are pure functions over bytes: this package does
+not use files, sockets or the broker.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The words that message classes are written in: one line a field, as in Kafka's message definitions.
+"""Field constructors for message classes: one line a field, as in Kafka's message definitions.
 
     @message
     class EndTxnResponse:
@@ -7,9 +7,9 @@
         producer_id: int = int64("5+", default=-1, ignorable=True)
 
 ``versions`` and ``nullable`` are ranges in Kafka's notation (``wire.schema.in_versions``). A field with a
-``tag`` is a tagged field (KIP-482). Where a version lacks a field, a writer drops its value if the field is
+``tag`` is a tagged field (KIP-482). In a version without the field, a writer drops its value if the field is
 ``ignorable``, and otherwise refuses all but the default. Defaults are Kafka's: zero, false, "", the zero
-uuid, an empty array, a struct of defaults, and null of records.
+uuid, an empty array, a struct of defaults, and null for records.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ Type = Scalar | ArrayOf | type | Struct
 
 @dataclass(frozen=True, slots=True)
 class FieldSchema:
-    """What a field is on the wire."""
+    """The type and versions of a field."""
 
     type: Type
     versions: str = "0+"
@@ -95,29 +95,27 @@ class MessageField:
     schema: FieldSchema
 
     def is_in(self, version: int) -> bool:
-        """Whether this version of the message has the field."""
+        """Return whether this version of the message has the field."""
         return in_versions(version, self.schema.versions)
 
     def is_nullable(self, version: int) -> bool:
-        """Whether the field may be null in this version."""
+        """Return whether the field may be null in this version."""
         return in_versions(version, self.schema.nullable)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def message(cls: type[T]) -> type[T]:
-    """Makes a frozen dataclass with slots, built from keywords; for messages and for the structs in them."""
+    """Make a frozen dataclass with slots, built from keywords, for messages and for the structs in them."""
     return dataclass(frozen=True, slots=True, kw_only=True)(cls)
 
 
 @cache
 def fields_of(kind: type | Struct) -> tuple[MessageField, ...]:
-    """The fields of a message class, or of a struct in a table, in the order of the wire. Defaults of a table
-    are not values but what ``wire.schema`` says of them."""
+    """Return the fields of a message class, or of a struct in a table, in wire order. Defaults of a table
+    are not values, but objects of ``wire.schema``.
+    """
     if isinstance(kind, Struct):
-        return tuple(
-            MessageField(field.name, field.default, _schema_of(field))
-            for field in kind.fields
-        )
+        return tuple(MessageField(field.name, field.default, _schema_of(field)) for field in kind.fields)
     found = dataclasses.fields(kind)
     return tuple(MessageField(field.name, field.default, field.metadata["schema"]) for field in found)
 
@@ -131,74 +129,76 @@ def _typed(kind: Scalar | Array | Struct) -> Type:
 
 
 def boolean(versions: str = "0+", **options: Any) -> Any:
-    """A bool of one byte."""
+    """Declare a bool of one byte."""
     return _field(BOOL, versions, False, **options)
 
 
 def int8(versions: str = "0+", **options: Any) -> Any:
-    """A signed integer of 8 bits."""
+    """Declare a signed integer of 8 bits."""
     return _field(INT8, versions, 0, **options)
 
 
 def int16(versions: str = "0+", **options: Any) -> Any:
-    """A signed integer of 16 bits."""
+    """Declare a signed integer of 16 bits."""
     return _field(INT16, versions, 0, **options)
 
 
 def int32(versions: str = "0+", **options: Any) -> Any:
-    """A signed integer of 32 bits."""
+    """Declare a signed integer of 32 bits."""
     return _field(INT32, versions, 0, **options)
 
 
 def int64(versions: str = "0+", **options: Any) -> Any:
-    """A signed integer of 64 bits."""
+    """Declare a signed integer of 64 bits."""
     return _field(INT64, versions, 0, **options)
 
 
 def uint16(versions: str = "0+", **options: Any) -> Any:
-    """An unsigned integer of 16 bits."""
+    """Declare an unsigned integer of 16 bits."""
     return _field(UINT16, versions, 0, **options)
 
 
 def float64(versions: str = "0+", **options: Any) -> Any:
-    """A floating-point number of 64 bits."""
+    """Declare a floating-point number of 64 bits."""
     return _field(FLOAT64, versions, 0.0, **options)
 
 
 def uuid(versions: str = "0+", **options: Any) -> Any:
-    """A uuid as 22 characters of base64, as Kafka shows it."""
+    """Declare a uuid, as 22 characters of base64, as Kafka shows it."""
     return _field(UUID, versions, ZERO_UUID, **options)
 
 
 def string(versions: str = "0+", **options: Any) -> Any:
-    """Text of at most 32,767 bytes in UTF-8."""
+    """Declare text of at most 32,767 bytes in UTF-8."""
     return _field(STRING, versions, "", **options)
 
 
 def data(versions: str = "0+", **options: Any) -> Any:
-    """Bytes; a reader copies them out of the frame."""
+    """Declare bytes; a reader copies them out of the frame."""
     return _field(BYTES, versions, b"", **options)
 
 
 def records(versions: str = "0+", **options: Any) -> Any:
-    """Record batches: a reader gives a view of the frame, a writer puts the buffer into its list as it is."""
+    """Declare record batches: a reader returns a view of the frame, a writer adds the buffer to its list
+    without a copy.
+    """
     return _field(RECORDS, versions, None, **options)
 
 
 def array(element: Scalar | type, versions: str = "0+", **options: Any) -> Any:
-    """A tuple of scalars or of structs."""
+    """Declare a tuple of scalars or structs."""
     return _field(ArrayOf(element), versions, (), **options)
 
 
 def struct(cls: type, versions: str = "0+", **options: Any) -> Any:
-    """One struct."""
+    """Declare one struct."""
     return _field(cls, versions, cls(), **options)
 
 
 def _field(
     kind: Type, versions: str, zero: object, *, shown: bool = True, default: object = ..., **options: Any
 ) -> Any:
-    """``shown=False`` keeps a secret out of the object's repr."""
+    """Declare a field; ``shown=False`` keeps a secret out of the object's repr."""
     schema = FieldSchema(kind, versions, **options)
     value = zero if default is ... else default
     return dataclasses.field(default=value, repr=shown, metadata={"schema": schema})

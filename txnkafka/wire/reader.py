@@ -27,7 +27,7 @@ UNKNOWN_TAGGED_FIELDS: Final = "unknown_tagged_fields"
 
 
 class _Left(threading.local):
-    """How many values the record that this thread reads may still have, and how many in all."""
+    """Number of values that the record being read in this thread may still have, and its total."""
 
     def __init__(self) -> None:
         self.values = [MAX_SCHEMA_VALUES, MAX_SCHEMA_VALUES]
@@ -44,10 +44,10 @@ def read_message(
     *,
     same_record: bool = False,
 ) -> tuple[dict[str, Any], int]:
-    """Return the fields of the message at ``position``, and the position behind it.
+    """Return the fields of the message at ``position``, and the position after it.
 
-    With ``same_record`` the message is inside of the one that was read last, and its values count as part of
-    it.
+    With ``same_record`` the message is part of the record that was read last, and its values count towards
+    that record's limit.
     """
     left = _left.values
     if not same_record:

@@ -1,4 +1,4 @@
-"""Varints outside of tables: those of the frame of a metadata record."""
+"""Varints outside tables: in the frame of a metadata record."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 ZERO_UUID: Final = "A" * 22
-"""The text of the uuid that stands for none."""
+"""The text of the uuid that means none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Array:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Fields in the order of the wire; each struct of a flexible version ends with its own tagged fields."""
+    """Fields in wire order; each struct of a flexible version ends with its own tagged fields."""
 
     fields: tuple[Field, ...]
 
@@ -94,7 +94,7 @@ Type = Scalar | Array | Struct
 
 
 class Zero(enum.Enum):
-    """Stands for the zero value of a field's type: 0, false, "", zero uuid, an empty collection."""
+    """The zero value of a field's type: 0, false, "", zero uuid, an empty collection."""
 
     VALUE = enum.auto()
 
@@ -132,7 +132,7 @@ class Message:
 
 
 def in_versions(version: int, versions: str) -> bool:
-    """Whether ``version`` is in a range in Kafka's notation."""
+    """Return whether ``version`` is in a range in Kafka's notation."""
     lowest, dash, highest = versions.removesuffix("+").partition("-")
     if not lowest or version < int(lowest):
         return False

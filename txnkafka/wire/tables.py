@@ -1,5 +1,5 @@
-"""Programs for ``_core.message_reader`` and ``_core.message_writer``: of message classes and of the logs'
-tables, for one version, made when that version is first used, and kept.
+"""Programs for ``_core.message_reader`` and ``_core.message_writer``, from message classes and from the
+tables of logs. The program of a version is made on first use, and kept.
 """
 
 from __future__ import annotations
@@ -18,27 +18,27 @@ SIZES: Final = {"b": 1, "?": 1, "h": 2, "H": 2, "i": 4, "q": 8, "d": 8}
 
 @cache
 def table_of(cls: type, version: int, flexible: bool) -> Table:
-    """The program of one version of a message class."""
+    """Return the program of one version of a message class."""
     return Tables(version, flexible).table(cls)
 
 
 @cache
 def log_table_of(message: Message, version: int) -> Table:
-    """The program of one version of a log's table. Raises ``SchemaError`` where it has no such version."""
+    """Return the program of one version of a log's table. Raises ``SchemaError`` for an unknown version."""
     if not in_versions(version, message.versions):
         raise SchemaError(f"{message.name} version {version} is not known (known: {message.versions})")
     return Tables(version, in_versions(version, message.flexible)).table(Struct(message.fields))
 
 
 class Tables:
-    """Makes the programs of the structs of one version, each once."""
+    """Maker of the programs of the structs of one version, each once."""
 
     def __init__(self, version: int, flexible: bool) -> None:
         self.version, self.flexible = version, flexible
         self._tables: dict[type | Struct, Table] = {}
 
     def table(self, kind: type | Struct) -> Table:
-        """The program of a struct, with those of all structs in it."""
+        """Return the program of a struct, including all structs in it."""
         if kind not in self._tables:
             self._tables[kind] = self._class(kind) if isinstance(kind, type) else self._dictionary(kind)
         return self._tables[kind]
@@ -68,7 +68,7 @@ class Tables:
         )
 
     def _present(self, fields: tuple[MessageField, ...]) -> tuple[list[MessageField], list[MessageField]]:
-        """Those of this version: by position, and by tags."""
+        """Return the fields of this version: positional ones, and tagged ones."""
         present = [field for field in fields if field.is_in(self.version)]
         tagged = [field for field in present if field.schema.tag is not None]
         positional = [field for field in present if field.schema.tag is None]
@@ -81,11 +81,11 @@ class Tables:
     # Fields
 
     def _absent(self, field: MessageField) -> Part:
-        """A field that this version does not have, for its default."""
+        """Return the part for a field that this version does not have, for its default."""
         return self._part(field.schema.type, field.name, default=field.default)
 
     def part(self, field: MessageField, **options: Any) -> Part:
-        """One field of this version."""
+        """Return the part for one field of this version."""
         nullable, tag = field.is_nullable(self.version), field.schema.tag
         return self._part(field.schema.type, field.name, nullable=nullable, tag=tag, **options)
 
@@ -104,7 +104,7 @@ class Tables:
     # Sizes
 
     def _minimum_size(self, kind: Type, nullable: bool = False) -> int:
-        """The least bytes that a value takes; at least 1."""
+        """Return the smallest number of bytes of a value; at least 1."""
         if isinstance(kind, Scalar):
             if kind.name == "uuid":
                 return 16
@@ -124,7 +124,7 @@ class Tables:
         return max(1, sum(sizes) + self.flexible)
 
     def _values(self, kind: Type) -> int:
-        """The most Python values that a value becomes, elements of arrays in it not counted."""
+        """Return the largest number of Python values of a value, without elements of arrays in it."""
         if isinstance(kind, Scalar | ArrayOf):
             return 1
         present = (field.schema.type for field in fields_of(kind) if field.is_in(self.version))

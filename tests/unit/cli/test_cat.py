@@ -243,7 +243,7 @@ def test_a_segment_that_is_replaced_meanwhile(
     answer = run("-q", "cat", log_dir, *PARTITION, "--on-corrupt", "skip")
     assert (answer.status, answer.stdout) == (2, "")
     assert "when its directory was listed: it became shorter" in answer.stderr
-    assert answer.stderr.endswith("try again\n")
+    assert answer.stderr.endswith("retry\n")
 
 
 def test_a_malformed_checkpoint_is_a_warning(run: Run, log_dir: Path) -> None:

@@ -45,7 +45,7 @@ def test_a_closed_segment_that_was_replaced(tmp_path: Path, change: str, how: st
         PASSES[how](view)
     assert caught.value.offset is None
     assert caught.value.file.endswith(f"{0:020}.log")
-    assert "try again" in str(caught.value)
+    assert "retry" in str(caught.value)
 
 
 @pytest.mark.parametrize("io", ["mmap", "pread"])

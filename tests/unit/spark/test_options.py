@@ -73,9 +73,9 @@ def test_paths_may_be_one_or_a_json_list() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"startingOffest": "x"}, "option startingOffest is not known: did you mean startingOffsets?"),
-        ({"zzz": "x"}, "option zzz is not known: there are path, paths, table, subscribe, "),
-        ({"kafka.group.id": "x"}, "no broker is asked"),
+        ({"startingOffest": "x"}, "unknown option startingOffest: did you mean startingOffsets?"),
+        ({"zzz": "x"}, "unknown option zzz: there are path, paths, table, subscribe, "),
+        ({"kafka.group.id": "x"}, "asks no broker"),
         ({"isolation.level": "none"}, "option isolation.level: isolation level must be"),
         (
             {"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"},
@@ -87,21 +87,21 @@ def test_paths_may_be_one_or_a_json_list() -> None:
         ({"maxBytesPerPartition": "1t"}, "option maxBytesPerPartition: must be a number of bytes"),
         ({"maxBytesPerPartition": "0"}, "maxBytesPerPartition must be at least 1"),
         ({"io": "magic"}, "io must be auto, mmap or pread"),
-        ({"subscribe": " , "}, "no topic is named"),
-        ({"assign": "{}"}, "no topic is named"),
+        ({"subscribe": " , "}, "the list of topics is empty"),
+        ({"assign": "{}"}, "the list of topics is empty"),
         ({"assign": '{"a": "01"}'}, 'assign must be like {"orders": [0, 1]}'),
-        ({"assign": '{"a": [-1]}'}, "-1 of a is no partition number"),
-        ({"assign": '{"a": [true]}'}, "True of a is no partition number"),
+        ({"assign": '{"a": [-1]}'}, "-1 of a is not a partition number"),
+        ({"assign": '{"a": [true]}'}, "True of a is not a partition number"),
         ({"subscribe": "a", "assign": '{"a": [0]}'}, "exclude each other"),
-        ({"subscribePattern": "("}, "'(' is no regular expression"),
+        ({"subscribePattern": "("}, "'(' is not a regular expression"),
         ({"startingOffsets": "latest"}, "starting offsets must be earliest or like"),
-        ({"startingOffsets": "{"}, "'{' is no JSON"),
+        ({"startingOffsets": "{"}, "'{' is not JSON"),
         ({"startingOffsets": "{}"}, "starting offsets name no partition"),
         ({"startingOffsets": '{"a": 5}'}, "a needs an offset for each partition"),
-        ({"startingOffsets": '{"a": {"0": -1}}'}, "start at the latest offset (-1) has nothing to read"),
-        ({"endingOffsets": '{"a": {"0": -2}}'}, "end at the earliest offset (-2) has nothing to read"),
-        ({"endingOffsets": '{"a": {"0": -3}}'}, "-3 is no offset"),
-        ({"endingOffsets": '{"a": {"0": 1.5}}'}, "1.5 is no offset"),
+        ({"startingOffsets": '{"a": {"0": -1}}'}, "start at the latest offset (-1) reads nothing"),
+        ({"endingOffsets": '{"a": {"0": -2}}'}, "end at the earliest offset (-2) reads nothing"),
+        ({"endingOffsets": '{"a": {"0": -3}}'}, "-3 is not an offset"),
+        ({"endingOffsets": '{"a": {"0": 1.5}}'}, "1.5 is not an offset"),
         ({"startingTimestamp": "1795425041"}, "startingTimestamp is in milliseconds since the epoch"),
         (
             {"endingOffsetsByTimestamp": '{"a": {"0": 1795425041}}'},
@@ -109,13 +109,13 @@ def test_paths_may_be_one_or_a_json_list() -> None:
         ),
         ({"startingOffsetsByTimestamp": "yesterday"}, "starting offsets by timestamp must be like"),
         ({"endingOffsetsByTimestamp": "{}"}, "ending offsets by timestamp name no partition"),
-        ({"startingOffsetsByTimestamp": '{"a": {"0": -1}}'}, "-1 for a-0 is no time in milliseconds"),
+        ({"startingOffsetsByTimestamp": '{"a": {"0": -1}}'}, "-1 for a-0 is not a time in milliseconds"),
         ({"startingOffsetsByTimestampStrategy": "guess"}, "must be error or latest, not 'guess'"),
         ({"maxRecordsPerPartition": "0"}, "maxRecordsPerPartition must be at least 1, not 0"),
         ({"where": "ofset > 1"}, "one of topic, partition, offset"),
         ({"columns": "key", "includeHeaders": "true"}, "columns and includeHeaders exclude each other"),
-        ({"path": "[1]"}, "is no JSON list of paths"),
-        ({"path": "[/a]"}, "is no JSON list of paths"),
+        ({"path": "[1]"}, "is not a JSON list of paths"),
+        ({"path": "[/a]"}, "is not a JSON list of paths"),
     ],
 )
 def test_invalid_options_are_refused(given: dict[str, str], message: str) -> None:
@@ -130,5 +130,5 @@ def test_no_path_is_refused() -> None:
 
 
 def test_a_keyword_that_does_not_exist_is_refused() -> None:
-    with pytest.raises(TypeError, match=r"there is no keyword isolation: did you mean isolation_level\?"):
+    with pytest.raises(TypeError, match=r"unknown keyword isolation: did you mean isolation_level\?"):
         read_options(isolation="read_committed")  # type: ignore[call-arg]

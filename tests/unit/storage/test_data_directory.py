@@ -129,7 +129,7 @@ def test_a_partition_of_a_number_that_no_partition_may_have_is_not_created(
     """``x--1`` would be partition 1 of ``x-`` at the next opening, and no checkpoint could be read."""
     directory = opened(files)
     before = len(files.journal)
-    with pytest.raises(ValueError, match="x: a partition has a number from 0 to 2147483647, not "):
+    with pytest.raises(ValueError, match="x: a partition number must be 0 to 2147483647, not "):
         directory.create(TopicPartition("x", number), TOPIC_ID, now_ms=NOW)
     assert len(files.journal) == before
     assert sorted(directory.logs) == PARTITIONS

@@ -1,8 +1,8 @@
 """One module per codec; each accepts exactly the data that the Java client of Kafka 4.3 accepts.
 
 Each ``decompress_…(output, payload, magic)`` writes one payload's content to ``output`` from ``output.end``
-on and returns the position behind the last byte; ``output.end`` itself is not changed. Bytes that break the
-framing raise ``CorruptRecordError``; errors inside of a block are raised by the bindings as one of
+on and returns the position after the last byte; ``output.end`` itself is not changed. Bytes that break the
+framing raise ``CorruptRecordError``; errors inside a block are raised by the bindings as one of
 ``BINDING_ERRORS``. Each ``compress_…(payload, level)`` returns the bytes that Kafka's own writer would write,
 as far as the libraries agree.
 """

@@ -1,8 +1,8 @@
 """Reads gzip like java.util.zip.GZIPInputStream (RFC 1952), and writes it like GZIPOutputStream.
 
-Members may follow each other; bytes behind a complete member that do not begin like another member are
-ignored. CRC and length of each member are checked. The headers are read here, with Java's rules; the deflate
-streams and the trailers are left to isal.
+Members may follow each other; bytes after a complete member that do not begin like another member are
+ignored. CRC and length of each member are checked. The headers are read here, with Java's rules; isal reads
+the deflate streams and the trailers.
 
 Levels 1 to 3 are written by isal, several times as fast as zlib and no larger; the others by zlib, as in
 Java, which writes the same bytes with the same zlib.
@@ -25,9 +25,9 @@ GZIP_FILE: str = igzip_lib.__file__
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
 _HEADER_SIZE = 10
 _CRC, _EXTRA, _NAME, _COMMENT = 2, 4, 8, 16
-# Input is fed in pieces so that the rest behind a member is not copied for each of thousands of members;
+# Input is fed in pieces so that the rest after a member is not copied for each of thousands of members;
 # output is taken in pieces so that it never exists twice. The binding allocates an output piece in advance,
-# so its size should fit: mostly the last four bytes are the size.
+# so its size should fit: usually the last four bytes are the size.
 _INPUT_PIECE = 64 << 10
 _LEAST_OUTPUT_PIECE, _LARGEST_OUTPUT_PIECE = 16 << 10, 1 << 20
 _TEXT_PIECE = 256
@@ -56,8 +56,9 @@ def compress_gzip(payload: memoryview, level: int) -> bytes:
 
 
 def decompress_gzip(output: OutputBuffer, payload: memoryview, magic: int) -> int:
-    """Decompress all members; bytes behind a complete member that do not begin like another one are
-    ignored."""
+    """Decompress all members; bytes after a complete member that do not begin like another one are
+    ignored.
+    """
     body = _body(payload, 0)
     if body < 0:
         raise CorruptRecordError("gzip data does not begin with a gzip header")
@@ -82,7 +83,7 @@ def _inflate_member(output: OutputBuffer, end: int, payload: memoryview, positio
 
 
 def _body(payload: memoryview, position: int) -> int:
-    """Return where the deflate stream of the member at ``position`` starts, -1 without a valid header."""
+    """Return the start of the deflate stream of the member at ``position``, -1 without a valid header."""
     body = position + _HEADER_SIZE
     if body > len(payload):
         return -1
@@ -109,7 +110,7 @@ def _optional_fields(payload: memoryview, position: int) -> int:
 
 
 def _behind_text(payload: memoryview, position: int) -> int:
-    """Return the position behind the next zero byte, or one past the payload when there is none."""
+    """Return the position after the next zero byte, or one past the payload without one."""
     while position < len(payload):
         found = bytes(payload[position : position + _TEXT_PIECE]).find(b"\0")
         if found >= 0:

@@ -107,7 +107,7 @@ def decompress_lz4(output: OutputBuffer, payload: memoryview, magic: int) -> int
         if end == before:
             behind_empty_block = True
         elif behind_empty_block:
-            raise CorruptRecordError("LZ4 data goes on behind an empty block")
+            raise CorruptRecordError("LZ4 data continues after an empty block")
         position = _checked(payload, block, stop) if flags & _BLOCK_CHECKSUM else stop
     raise CorruptRecordError("LZ4 data ends before the end of its frame")
 
@@ -128,13 +128,13 @@ _decompress_block_into = _with_cramjam if lz4_block is None else _with_lz4
 
 
 def _header(payload: memoryview, magic: int) -> tuple[int, int, int]:
-    """Return where the blocks start, the flags and the largest block."""
+    """Return the start of the blocks, the flags and the size of the largest block."""
     if len(payload) < 7 or payload[:4] != _MAGIC:
         raise CorruptRecordError("LZ4 data does not begin with an LZ4 frame header")
     flags, descriptor = payload[4], payload[5]
     if flags & _FIXED_FLAGS_MASK != _FIXED_FLAGS:
         raise CorruptRecordError(
-            f"LZ4 frame flags 0x{flags:02x} are not what Kafka allows (version 1, independent blocks)"
+            f"LZ4 frame flags 0x{flags:02x} are not allowed by Kafka (version 1, independent blocks)"
         )
     if descriptor & 0x8F or descriptor < 0x40:
         raise CorruptRecordError(f"LZ4 block descriptor 0x{descriptor:02x} is not valid")

@@ -28,7 +28,7 @@ _CHUNK = 32 << 10
 
 
 def compress_snappy(payload: memoryview, level: int) -> bytes:
-    """Compress to chunks behind xerial's header; snappy has no levels."""
+    """Compress to chunks after xerial's header; snappy has no levels."""
     parts: list[bytes | memoryview] = [_WRITTEN_HEADER]
     for begin in range(0, len(payload), _CHUNK):
         block = memoryview(cramjam.snappy.compress_raw(payload[begin : begin + _CHUNK]))
@@ -37,7 +37,7 @@ def compress_snappy(payload: memoryview, level: int) -> bytes:
 
 
 def decompress_snappy(output: OutputBuffer, payload: memoryview, magic: int) -> int:
-    """Decompress the chunks behind the header; without it the whole payload is one block."""
+    """Decompress the chunks after the header; without it the whole payload is one block."""
     if len(payload) < _HEADER_SIZE or payload[:8] != _MAGIC:
         return _block(output, output.end, payload)
     end = output.end
@@ -57,7 +57,7 @@ def decompress_snappy(output: OutputBuffer, payload: memoryview, magic: int) -> 
 
 
 def _repeated_header(payload: memoryview, position: int) -> int:
-    """Return where the chunks behind a repeated header start; a wrong header ends the data."""
+    """Return the start of the chunks after a repeated header; a wrong header ends the data."""
     stop = position - 4 + _HEADER_SIZE
     if stop > len(payload):
         raise CorruptRecordError("a snappy stream header is cut off")

@@ -64,7 +64,7 @@ def decompress_zstd(output: OutputBuffer, payload: memoryview, magic: int) -> in
     end, position = output.end, 0
     while position < len(payload) or position == 0:
         if position + 8 > len(payload):
-            raise CorruptRecordError("zstd data is cut off, or has garbage behind its last frame")
+            raise CorruptRecordError("zstd data is cut off, or has garbage after its last frame")
         head, size = _read_two_u32(payload, position)
         if head == _MAGIC:
             stop, bound, announced = _frame(payload, position + 4)
@@ -105,7 +105,7 @@ def _with_zstandard(payload: memoryview, room: memoryview) -> int:
         context = _thread.context = zstandard.ZstdDecompressor(max_window_size=_WINDOW_MAX)
     written = 0
     reader = context.stream_reader(payload)
-    # not into an empty room: the reader takes that for its end and checks nothing more
+    # not into an empty buffer: the reader takes that for its end and checks nothing more
     while written < len(room) and (count := reader.readinto(room[written:])):
         written += count
     if written == len(room) and reader.read(1):
@@ -125,7 +125,7 @@ def _frame(payload: memoryview, position: int) -> tuple[int, int, int | None]:
 
 
 def _frame_header(payload: memoryview, position: int) -> tuple[int, int | None, int]:
-    """Return the window size, the size of the content if the header has it, and where the blocks start."""
+    """Return the window size, the size of the content if the header has it, and the start of the blocks."""
     descriptor = payload[position]
     if descriptor & 0x08:
         raise CorruptRecordError("a zstd frame header uses a reserved bit")

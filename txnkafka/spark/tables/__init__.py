@@ -1,4 +1,4 @@
-"""The tables that a log directory can be read as: records, and tables about them."""
+"""The tables of a log directory: its records, and tables about them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ TABLES: dict[str, Table[Any]] = {
 def find_table(name: str) -> Table[Any]:
     """Return the table of that name. Raises ValueError."""
     if name not in TABLES:
-        raise ValueError(f"there is no table {name}: {nearest(name, TABLES)}")
+        raise ValueError(f"unknown table {name}: {nearest(name, TABLES)}")
     return TABLES[name]
 
 

@@ -112,8 +112,9 @@ def _field(name: str, *, unknown: int | None = None) -> Column:
 
 
 def _timestamps(name: str, horizon: bool | None = None) -> Column:
-    """Build a timestamp column; null where there is none. ``horizon``: only for batches with a delete
-    horizon, or only for batches without one."""
+    """Build a timestamp column; null for a missing one. ``horizon``: only for batches with a delete
+    horizon, or only for batches without one.
+    """
 
     def column(window: BatchWindow, kind: Any) -> Any:
         import pyarrow as pa

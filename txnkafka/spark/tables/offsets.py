@@ -1,7 +1,7 @@
 """``table=offsets`` has the offsets that groups have committed, from ``__consumer_offsets``.
 
-A row is the committed offset of a group and partition, or one that is pending in a transaction which has not
-ended. A task replays whole partitions of that topic, since the last record of a key decides.
+A row is the committed offset of a group and partition, or one that is pending in an open transaction. A task
+replays whole partitions of that topic, since the last record of a key decides.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ def plan_partitions(paths: Iterable[str], options: ReadOptions, parallelism: int
 
 
 def chosen_or_all(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
-    """Return the partitions that ``options`` select; without a selection Kafka's own topics too."""
+    """Return the partitions that ``options`` select; without a selection all, including Kafka's internal
+    topics.
+    """
     if options.topics is None and options.topic_pattern is None and options.assigned is None:
         return log_dir.topic_partitions
     return chosen_partitions(log_dir, options)

@@ -78,9 +78,9 @@ Kind = BooleanType | IntegerType | LongType | StringType | TimestampType
 
 @dataclass(frozen=True)
 class Table(Generic[Task]):
-    """One table. ``columns`` include their nullability; ``keywords`` are those of ReadKeywords that apply to
-    the table. ``plan(paths, options, parallelism)`` runs on the driver, ``rows(tasks, schema, options)`` in
-    the executors: it gives the columns that ``schema`` names, in its order.
+    """One table. ``columns`` include their nullability; ``keywords`` are the keywords of ReadKeywords that
+    apply to it. ``plan(paths, options, parallelism)`` runs on the driver, ``rows(tasks, schema, options)``
+    in the executors: it returns the columns in ``schema``, in its order.
     """
 
     columns: StructType
@@ -143,12 +143,12 @@ def batches_of_rows(
 
 
 def _arrow_value(value: object) -> object:
-    """Escape the bytes of topics and paths that are no UTF-8: Arrow has only Unicode."""
+    """Escape bytes of topics and paths that are not UTF-8, because Arrow has only Unicode."""
     return plain_name(value) if isinstance(value, str) else value
 
 
 def microseconds(timestamp: int) -> int | None:
-    """Convert a timestamp of Kafka to Spark's microseconds; None when there is none."""
+    """Convert a timestamp of Kafka to Spark's microseconds; None for a missing one."""
     if timestamp == NO_TIMESTAMP:
         return None
     return max(-LARGEST_MICROSECONDS, min(timestamp * 1000, LARGEST_MICROSECONDS))

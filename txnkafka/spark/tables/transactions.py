@@ -1,6 +1,6 @@
 """``table=transactions`` has one row per transaction and partition, whatever its outcome.
 
-A row covers the whole transaction, as far as it is in the log, even if only part of it is in the requested
+A row covers the whole transaction, as far as the log has it, even if only part of it is in the requested
 offsets. Its owner follows from the producer id, which belongs to one transactional id for ever; the driver
 reads the coordinator's log for that, once.
 """
@@ -90,7 +90,7 @@ def _plan(paths: Iterable[str], options: ReadOptions, parallelism: int) -> list[
 def _rows(
     tasks: Iterable[TransactionsTask], schema: pa.Schema, options: ReadOptions
 ) -> Iterator[pa.RecordBatch]:
-    # open transactions are behind the last stable offset, and are rows too
+    # open transactions are above the last stable offset, and are also rows
     request = replace(options.request, isolation_level=IsolationLevel.READ_UNCOMMITTED)
     options = replace(options, request=request)
     for task in tasks:
@@ -110,7 +110,8 @@ def _partition(
 
 def _transactions(view: PartitionView, end: int) -> Iterator[TransactionRange]:
     """Yield the transactions in the log, and open ones whose first records, or all of them, were deleted,
-    which only the producer snapshot has."""
+    which are only in the producer snapshot.
+    """
     first_offsets = {txn.producer_id: txn.first_offset for txn in view.open_transactions}
     for txn in view.iter_transactions(end_offset=end):
         if txn.outcome == "open":

@@ -1,7 +1,7 @@
-"""Kafka's requests and responses: one module an API, with the classes of both.
+"""Kafka's requests and responses: one module for each API, with the classes of both.
 
 ``APIS`` has every API by its key; ``frames`` reads and writes messages with their headers. The objects are
-plain frozen dataclasses, so that a handler takes and gives them without a byte being made.
+plain frozen dataclasses, so that a handler works without encoding a byte.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""AddOffsetsToTxn (key 25): a consumer group whose offsets take part in a transaction.
+"""AddOffsetsToTxn (key 25): adds a consumer group's offsets to a transaction.
 
 By version:
 
-2  PRODUCER_FENCED
-3  flexible
-4  TRANSACTION_ABORTABLE (KIP-890)
+    2  PRODUCER_FENCED
+    3  flexible
+    4  TRANSACTION_ABORTABLE (KIP-890)
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""AddPartitionsToTxn (key 24): partitions that take part in a transaction.
+"""AddPartitionsToTxn (key 24): adds partitions to a transaction.
 
 By version:
 
-2  PRODUCER_FENCED
-3  flexible
-4  from brokers: several transactions, to be added to or verified (KIP-890)
-5  TRANSACTION_ABORTABLE
+    2  PRODUCER_FENCED
+    3  flexible
+    4  from brokers: several transactions, to be added to or verified (KIP-890)
+    5  TRANSACTION_ABORTABLE
 """
 
 from __future__ import annotations

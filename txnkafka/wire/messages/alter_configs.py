@@ -1,8 +1,9 @@
-"""AlterConfigs (key 33): all configs of topics and brokers at once; what is not there gets its default.
+"""AlterConfigs (key 33): all configs of topics and brokers at once; a config that is left out gets its
+default.
 
 By version:
 
-2  flexible
+    2  flexible
 """
 
 from __future__ import annotations

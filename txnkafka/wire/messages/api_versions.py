@@ -1,15 +1,14 @@
-"""ApiVersions (key 18): which versions a broker accepts, and its features.
+"""ApiVersions (key 18): the APIs and versions that a broker accepts, and its features.
 
 By version:
 
-1  throttle time
-3  flexible; name and version of the client (KIP-511), features, tagged (KIP-584)
-4  supported features whose lowest level is 0, which version 3 has to leave out (KAFKA-17011)
-5  cluster and node that the client means to reach (KIP-1242)
+    1  throttle time
+    3  flexible; name and version of the client (KIP-511), features, tagged (KIP-584)
+    4  supported features whose lowest level is 0, which version 3 has to leave out (KAFKA-17011)
+    5  cluster and node that the client expects (KIP-1242)
 
-The response has header version 0 in all versions, so that a client can read it whatever the broker
-understood of its request. To a version that it does not know a broker answers UNSUPPORTED_VERSION in
-version 0 (KIP-511).
+The response has header version 0 in all versions, so that a client can read it whatever the broker understood
+of its request. A broker answers an unknown version with UNSUPPORTED_VERSION in version 0 (KIP-511).
 """
 
 from __future__ import annotations

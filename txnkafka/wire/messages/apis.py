@@ -1,7 +1,7 @@
-"""Kafka's APIs: keys, names, the versions that are read here, and the classes of their messages.
+"""Kafka's APIs: keys, names, supported versions, and the classes of their messages.
 
-The ranges are from Apache Kafka 4.4, the first flexible versions from KIP-482. Classes are imported
-when they are asked for: all of them together take a tenth of a second.
+The ranges are from Apache Kafka 4.4, the first flexible versions from KIP-482. Classes are imported on
+demand, because importing all of them takes a tenth of a second.
 """
 
 from __future__ import annotations
@@ -14,14 +14,17 @@ from typing import Any, Final
 __all__ = ["APIS", "API_VERSIONS", "Api"]
 
 API_VERSIONS: Final = 18
-"""The key of the one API that a broker answers in versions that it does not know."""
+"""The key of the one API that a broker also answers in unknown versions."""
 
 
 @dataclass(frozen=True)
 class Api:
-    """One API with the versions that can be read and written. ``flexible`` is the first flexible one, None
-    where it has none; ``unstable`` the first that Apache Kafka 4.4 neither announces nor accepts unless it
-    is told to; ``announced_from`` the first that it announces where it does not accept that one."""
+    """One API with the versions that can be read and written.
+
+    ``flexible`` is the first flexible version, None without one. ``unstable`` is the first version that
+    Apache Kafka 4.4 neither announces nor accepts by default. ``announced_from`` is the first announced
+    version, if lower ones than the accepted are announced.
+    """
 
     key: int
     name: str
@@ -49,19 +52,19 @@ class Api:
         return self._class("Response")
 
     def has(self, version: int) -> bool:
-        """Whether messages of this version can be read and written."""
+        """Return whether messages of this version can be read and written."""
         return self.min_version <= version <= self.max_version
 
     def is_flexible(self, version: int) -> bool:
-        """Whether the version has compact lengths and tagged fields."""
+        """Return whether the version has compact lengths and tagged fields."""
         return self.flexible is not None and version >= self.flexible
 
     def request_header_version(self, version: int) -> int:
-        """2 (with tagged fields) of flexible versions, else 1."""
+        """Return 2 (with tagged fields) for flexible versions, else 1."""
         return 2 if self.is_flexible(version) else 1
 
     def response_header_version(self, version: int) -> int:
-        """1 (with tagged fields) of flexible versions, else 0. Always 0 for ApiVersions (KIP-511)."""
+        """Return 1 (with tagged fields) for flexible versions, else 0. Always 0 for ApiVersions (KIP-511)."""
         return 1 if self.is_flexible(version) and self.key != API_VERSIONS else 0
 
     def _class(self, kind: str) -> type[Any]:

@@ -2,11 +2,11 @@
 
 By version:
 
-2  throttle time
-4  -1 partitions and replicas: as the broker is configured (KIP-464)
-5  flexible; what was created, with its configs (KIP-525)
-6  THROTTLING_QUOTA_EXCEEDED (KIP-599)
-7  topic ids (KIP-516)
+    2  throttle time
+    4  -1 partitions and replicas: as the broker is configured (KIP-464)
+    5  flexible; created partitions and configs (KIP-525)
+    6  THROTTLING_QUOTA_EXCEEDED (KIP-599)
+    7  topic ids (KIP-516)
 
 Java's admin client needs ``configs`` that are not null, or an error code for them.
 """

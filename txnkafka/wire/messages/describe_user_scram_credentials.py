@@ -1,4 +1,4 @@
-"""DescribeUserScramCredentials (key 50): which users have which SCRAM credentials (KIP-554)."""
+"""DescribeUserScramCredentials (key 50): the SCRAM credentials of users (KIP-554)."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 
 By version:
 
-2  PRODUCER_FENCED
-3  flexible
-4  TRANSACTION_ABORTABLE (KIP-890)
-5  raises the epoch; the producer goes on with the id and epoch of the answer (KIP-890)
+    2  PRODUCER_FENCED
+    3  flexible
+    4  TRANSACTION_ABORTABLE (KIP-890)
+    5  raises the epoch; the producer continues with the id and epoch of the answer (KIP-890)
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Requests and responses as frames: headers around the messages. Bytes only, without a connection.
 
-A frame that is read begins behind its size, with the header. What follows the message is ignored, as in
+A frame that is read begins after its size prefix, with the header. Bytes after the message are ignored, as in
 Apache Kafka. A frame that is written begins with its size, and is a list of buffers for one gathered write:
-what was encoded, and the records between, which are the caller's own buffers.
+encoded bytes, and the records between them, which are the caller's own buffers.
 
 All errors are ``InvalidRequestError``.
 """
@@ -36,7 +36,7 @@ _REQUEST: Final = Struct(">hhi")
 
 
 class RequestHeader(NamedTuple):
-    """``RequestHeader.json``; version 0 is not known to Apache Kafka 4."""
+    """``RequestHeader.json``; Apache Kafka 4 does not support version 0."""
 
     api: Api
     api_version: int
@@ -45,17 +45,17 @@ class RequestHeader(NamedTuple):
 
 
 def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
-    """The header of a request, and the position of the message.
+    """Return the header of a request, and the position of the message.
 
-    Of an ApiVersions request in a version that is not known, only what all versions have in common is read:
-    it has to be answered in version 0 (KIP-511).
+    From an ApiVersions request in an unknown version only the fields common to all versions are read; it must
+    be answered in version 0 (KIP-511).
     """
     if len(frame) < _REQUEST.size:
         raise _invalid("RequestHeader", SchemaError(f"needs {_REQUEST.size} bytes, {len(frame)} are left", 0))
     api_key, version, correlation_id = _REQUEST.unpack_from(frame)
     api = APIS.get(api_key)
     if api is None:
-        raise InvalidRequestError(f"there is no API with key {api_key}", message="RequestHeader", position=0)
+        raise InvalidRequestError(f"unknown API key {api_key}", message="RequestHeader", position=0)
     has_tagged = _request_tags.get((api_key, version))
     if has_tagged is None:
         has_tagged = api.is_flexible(version) and (api.has(version) or api_key != API_VERSIONS)
@@ -69,13 +69,14 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
 
 
 def read_request(header: RequestHeader, frame: Buffer, position: int) -> Any:
-    """The message behind a header: an object of ``header.api.request``. Its records are views of the frame,
-    valid as long as the frame is not changed."""
+    """Return the message after a header: an object of ``header.api.request``. Its records are views of the
+    frame, valid as long as the frame is not changed.
+    """
     return _read(header.api, "Request", header.api_version, frame, position)
 
 
 def read_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:
-    """Correlation id and message of a response to a request of this version."""
+    """Return correlation id and message of a response to a request of this version."""
     position = _CORRELATION_ID.size
     if len(frame) < position:
         raise _invalid("ResponseHeader", SchemaError(f"needs {position} bytes, {len(frame)} are left", 0))
@@ -89,7 +90,7 @@ def read_response(api: Api, version: int, frame: Buffer) -> tuple[int, Any]:
 
 
 def write_request(header: RequestHeader, request: Any) -> list[Buffer]:
-    """The frame of a request."""
+    """Return the frame of a request."""
     api, version = header.api, header.api_version
     start = _REQUEST.pack(api.key, version, header.correlation_id)
     try:
@@ -100,7 +101,7 @@ def write_request(header: RequestHeader, request: Any) -> list[Buffer]:
 
 
 def write_response(api: Api, version: int, correlation_id: int, response: Any) -> list[Buffer]:
-    """The frame of a response in the version of its request."""
+    """Return the frame of a response in the version of its request."""
     tags = _response_tags.get((api.key, version))
     if tags is None:
         tags = _response_tags[api.key, version] = b"\0" * api.response_header_version(version)

@@ -1,10 +1,10 @@
-"""Heartbeat (key 12): a member of a group of the classic protocol is alive.
+"""Heartbeat (key 12): keeps a member of a classic group alive.
 
 By version:
 
-1  throttle time
-3  group instance id (KIP-345)
-4  flexible
+    1  throttle time
+    3  group instance id (KIP-345)
+    4  flexible
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""ListConfigResources (key 74): resources that have configs; in version 0 those of client metrics (KIP-1142).
+"""ListConfigResources (key 74): resources that have configs; in version 0 client metrics only (KIP-1142).
 
 By version:
 
-1  kinds of resources
+    1  kinds of resources
 """
 
 from __future__ import annotations

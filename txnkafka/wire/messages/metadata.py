@@ -2,19 +2,19 @@
 
 By version:
 
-0  no topics asks for all of them; from 1 on null does, and no topics for none
-1  racks, controller, internal topics
-2  cluster id
-3  throttle time
-4  whether topics may be created
-5  offline replicas
-7  leader epochs (KIP-320)
-8  authorized operations (KIP-430)
-9  flexible
-10 topic ids, not to be asked for before 12 (KIP-516)
-11 authorized operations of the cluster are left to DescribeCluster (KIP-700)
-12 topics by id
-13 an error code for the whole answer
+    0  an empty list asks for all topics; from 1 on null does, and an empty list for none
+    1  racks, controller, internal topics
+    2  cluster id
+    3  throttle time
+    4  whether topics may be created
+    5  offline replicas
+    7  leader epochs (KIP-320)
+    8  authorized operations (KIP-430)
+    9  flexible
+    10 topic ids, not to be asked for before 12 (KIP-516)
+    11 authorized operations of the cluster are left to DescribeCluster (KIP-700)
+    12 topics by id
+    13 an error code for the whole answer
 """
 
 from __future__ import annotations

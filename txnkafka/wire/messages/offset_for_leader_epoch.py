@@ -1,10 +1,10 @@
-"""OffsetForLeaderEpoch (key 23): where a leader epoch ends (KIP-101, KIP-320).
+"""OffsetForLeaderEpoch (key 23): the end offset of a leader epoch (KIP-101, KIP-320).
 
 By version:
 
-2  throttle time, current leader epoch
-3  replica id; -2 is a consumer that sees offsets above the high watermark
-4  flexible
+    2  throttle time, current leader epoch
+    3  replica id; -2 is a consumer that sees offsets above the high watermark
+    4  flexible
 """
 
 from __future__ import annotations

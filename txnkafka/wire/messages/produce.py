@@ -2,19 +2,19 @@
 
 By version:
 
-3  transactional id, batches of magic 2 (KIP-98)
-4  KAFKA_STORAGE_ERROR
-5  log start offset
-7  zstd (KIP-110)
-8  which records were refused, and why (KIP-467)
-9  flexible
-10 current leader and its address, tagged (KIP-951)
-11 TRANSACTION_ABORTABLE (KIP-890)
-12 adds the partition to the transaction (KIP-890, ``transaction.version`` 2)
-13 topic ids instead of names (KIP-516)
+    3  transactional id, batches of magic 2 (KIP-98)
+    4  KAFKA_STORAGE_ERROR
+    5  log start offset
+    7  zstd (KIP-110)
+    8  refused records, with the reasons (KIP-467)
+    9  flexible
+    10 current leader and its address, tagged (KIP-951)
+    11 TRANSACTION_ABORTABLE (KIP-890)
+    12 adds the partition to the transaction (KIP-890, ``transaction.version`` 2)
+    13 topic ids instead of names (KIP-516)
 
-Brokers of Apache Kafka 4 announce 0 and refuse 0 to 2: librdkafka compresses only where it sees version 0
-(KAFKA-18659).
+Brokers of Apache Kafka 4 announce 0 and refuse 0 to 2, because librdkafka compresses only if version 0 is
+announced (KAFKA-18659).
 """
 
 from __future__ import annotations

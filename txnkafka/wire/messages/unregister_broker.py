@@ -1,4 +1,4 @@
-"""UnregisterBroker (key 64): forgets a broker (KIP-500)."""
+"""UnregisterBroker (key 64): removes a broker (KIP-500)."""
 
 from __future__ import annotations
 

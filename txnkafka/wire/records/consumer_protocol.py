@@ -39,8 +39,9 @@ ASSIGNMENT: Final = Message("consumer_protocol_assignment", "0-3").of(
 
 
 def decode_subscription(data: bytes, *, version: int = _HIGHEST) -> dict[str, Any] | None:
-    """Return the fields of a subscription, up to those of ``version``; None for other bytes. Those of
-    version 0 are right even where a client announces a version that it does not write."""
+    """Return the fields of a subscription, up to those of ``version``; None for other bytes. The fields of
+    version 0 are correct even if a client announces a version that it does not write.
+    """
     return _decode(SUBSCRIPTION, data, version)
 
 
@@ -57,8 +58,9 @@ def encode_assignment(assigned: Iterable[tuple[str, Sequence[int]]], version: in
 
 
 def _decode(message: Message, data: bytes, most: int) -> dict[str, Any] | None:
-    """Later versions are read as the highest that is known, and what is left over is ignored, as in
-    ``ConsumerProtocol``: a later version only adds fields at the end."""
+    """Return the fields of a message. Later versions are read as the highest known one, and remaining
+    bytes are ignored, as in ``ConsumerProtocol``: a later version only adds fields at the end.
+    """
     version = int.from_bytes(data[:2], "big", signed=True)
     if len(data) < 2 or version < 0:
         return None

@@ -1,8 +1,8 @@
 """Decodes values of control records: end markers of transactions, and KRaft's own control records.
 
 The type is in the record's key (``ControlRecordType``), the version of the fields in the value's first two
-bytes.  End markers are read as Kafka reads them: newer versions as version 0, bytes behind the fields
-ignored.
+bytes.  End markers are read as Kafka reads them: newer versions as version 0, ignoring bytes after the
+fields.
 """
 
 from __future__ import annotations
@@ -45,8 +45,9 @@ def encode_leader_change(leader_id: int, voters: Sequence[int]) -> tuple[bytes, 
 def encode_voter(
     node_id: int, directory_id: str, listener: str, host: str, port: int
 ) -> list[tuple[bytes, bytes]]:
-    """Return keys and values of the records of a quorum of one voter that is in the log (KIP-853):
-    ``kraft.version`` 1, and the voter with the address of its listener for controllers."""
+    """Return keys and values of the records of a quorum of one voter that is stored in the log (KIP-853):
+    ``kraft.version`` 1, and the voter with the address of its controller listener.
+    """
     endpoint = {"name": listener, "host": host, "port": port}
     supported = {"min_supported_version": 0, "max_supported_version": 1}
     voter = {

@@ -37,9 +37,9 @@ class LogRecord:
     """A decoded record: names are Kafka's in snake_case, uuids are text, structs are dictionaries.
 
     ``key_version`` is the number of the record's type: the version of a coordinator's key, the api key of a
-    metadata record, the type of a control record.  ``key`` or ``value`` is None where the record has none or
-    where it could not be read; then ``error`` has the reason and ``raw_key`` or ``raw_value`` the bytes.
-    Extra bytes behind a value are an ``error`` beside the decoded ``value``.
+    metadata record, the type of a control record.  ``key`` or ``value`` is None if the record has none or if
+    it cannot be read; then ``error`` has the reason and ``raw_key`` or ``raw_value`` the bytes. Extra bytes
+    after a value are an ``error``, next to the decoded ``value``.
     """
 
     type: str
@@ -53,7 +53,7 @@ class LogRecord:
 
     @property
     def is_tombstone(self) -> bool:
-        """Whether the record of a coordinator deletes the object of its key."""
+        """Return whether the record of a coordinator deletes the object of its key."""
         has_key = self.key is not None or self.raw_key is not None
         return has_key and self.value is None and self.value_version is None and self.raw_value is None
 
@@ -121,7 +121,7 @@ def encode_coordinator_record(
     if kind is None or record.key_version is None or record.type != kind.value.name:
         raise SchemaError(f"{record.type!r} is not the record of key type {record.key_version}")
     if record.error is not None or record.key is None:
-        raise SchemaError(f"the {record.type} was not understood: {record.error or 'it has no key'}")
+        raise SchemaError(f"the {record.type} could not be decoded: {record.error or 'it has no key'}")
     key = encode_key(kind.key, record.key_version, record.key)
     if record.value is None and record.value_version is None:
         return key, None

@@ -61,7 +61,7 @@ def encode_metadata(record: LogRecord) -> bytes:
     if message is None or record.key_version is None or record.type != message.name:
         raise SchemaError(f"{record.type!r} is not the record of api key {record.key_version}")
     if record.error is not None or record.value is None or record.value_version is None:
-        raise SchemaError(f"the {record.type} was not understood: {record.error or 'it has no value'}")
+        raise SchemaError(f"the {record.type} could not be decoded: {record.error or 'it has no value'}")
     data = write_message(message, record.value_version, record.value)
     frame = bytearray()
     for number in (FRAME_VERSION, record.key_version, record.value_version):

@@ -1,9 +1,9 @@
-"""The bytes of a record of ``__transaction_state``, of which a transaction of one partition has three.
+"""The bytes of a record of ``__transaction_state``; a transaction of one partition writes three records.
 
-Packed field by field, in the order of the tables KEY and VALUE of ``transaction_log``, which read them: a
-transaction would take twice the time through dictionaries and the generic writer. Version 1 of the value is
-flexible: its counts and lengths are varints, greater by one, and tagged fields that do not have their
-defaults are at the end of each struct.
+They are packed field by field, in the order of the tables KEY and VALUE of ``transaction_log``, which read
+them: a transaction would take twice the time through dictionaries and the generic writer. Version 1 of the
+value is flexible: its counts and lengths are varints, greater by one, and tagged fields that do not have
+their defaults are at the end of each struct.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def _wrong_version(version: int) -> SchemaError:
 
 
 def _tagged(previous_id: int, next_id: int, client_version: int, next_epoch: int, last_epoch: int) -> bytes:
-    """The tagged fields of version 1; the last one is ours."""
+    """Return the tagged fields of version 1; only this package writes the last one."""
     count, data = 0, b""
     if previous_id != NO_PRODUCER_ID:
         count, data = 1, pack_tagged_int64(0, 8, previous_id)
@@ -154,14 +154,14 @@ def _write_numbers(
         raise wrong.inside(f"[{index}]").inside("transaction_partitions") from None
 
 
-_remembered = lru_cache(1_024)(_partitions)  # what a producer has in a transaction it has in the next one
+_remembered = lru_cache(1_024)(_partitions)  # a producer's next transaction often has the same partitions
 
 
 def _text(value: str) -> bytes:
     try:
         data = value.encode()
     except UnicodeEncodeError:
-        raise SchemaError(f"{short_repr(value)} has a lone surrogate, which is no UTF-8") from None
+        raise SchemaError(f"{short_repr(value)} has a lone surrogate, which UTF-8 cannot encode") from None
     if len(data) > MAX_STRING_BYTES:
         raise SchemaError(f"string has {len(data)} bytes, more than {MAX_STRING_BYTES}")
     return data
@@ -172,7 +172,7 @@ def _wrong_number(metadata: TransactionMetadata) -> SchemaError:
         number = getattr(metadata, field)
         if not _fits(layout, number):
             return misfit(kind, number).inside(name)
-    raise AssertionError("each number fits")
+    raise AssertionError("unreachable: each number fits")
 
 
 def _fits(layout: str, number: object) -> bool:

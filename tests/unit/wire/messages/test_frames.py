@@ -74,8 +74,8 @@ def test_the_answer_to_an_unknown_version_of_api_versions() -> None:
         (HEADER[:8], "RequestHeader: client_id: needs 2 bytes, 0 are left (byte 8)"),
         (HEADER[:15], "RequestHeader: client_id: needs 6 bytes, 5 are left (byte 10)"),
         (HEADER[:15] + b"\xff", "RequestHeader: client_id: string is not UTF-8 (byte 15)"),
-        (b"\3\xe7" + HEADER[2:], "RequestHeader: there is no API with key 999 (byte 0)"),
-        (b"GET / HTTP/1.1\r\n\r\n", "RequestHeader: there is no API with key 18245 (byte 0)"),
+        (b"\3\xe7" + HEADER[2:], "RequestHeader: unknown API key 999 (byte 0)"),
+        (b"GET / HTTP/1.1\r\n\r\n", "RequestHeader: unknown API key 18245 (byte 0)"),
         (b"\0\x1a\0\3" + HEADER[4:], "RequestHeader: varint is cut off (byte 16)"),
     ],
 )

@@ -216,7 +216,7 @@ VALUES: list[tuple[str, int, Callable[[], Any], str]] = [
     ("EndTxnRequest", 3, lambda: EndTxnRequest(transactional_id="x" * 32768),
      "transactional_id: string has 32768 bytes, more than 32767"),
     ("EndTxnRequest", 3, lambda: EndTxnRequest(transactional_id="\ud800"),
-     "transactional_id: '\\ud800' has a lone surrogate, which is no UTF-8"),
+     "transactional_id: '\\ud800' has a lone surrogate, which UTF-8 cannot encode"),
     ("ProduceRequest", 9, lambda: produced(index=1 << 31),
      "topic_data[0].partition_data[1].index: 2147483648 is no int32"),
     ("ProduceRequest", 9, lambda: produced(records="text"),
