@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from txnkafka.env import Clock
     from txnkafka.server.listeners import Endpoint, Listener
 
-__all__ = ["Connection", "Server", "serve"]
+__all__ = ["Connection", "Server", "new_event_loop", "serve"]
 
 LOG = logging.getLogger("txnkafka.server")
 LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of them can be refused
@@ -50,18 +50,24 @@ def serve(
     when the broker is idle, to close it: further signals do not end the process meanwhile. Raises OSError
     when an address cannot be listened on, and what the broker raises, which is not to be used any more
     then."""
-    loop = _new_event_loop()
+    loop = new_event_loop()
+
+    def listening(addresses: list[list[Address]]) -> None:
+        server.stop_on_signals()
+        on_listening(addresses)
+
     try:
         server = Server(broker, clock, loop)
         if on_start is not None:
             on_start(server)
-        loop.run_until_complete(server.run(listeners, on_listening))
+        loop.run_until_complete(server.run(listeners, listening))
         on_end()
     finally:
         loop.close()  # a signal that it heeded ends the process from here on
 
 
-def _new_event_loop() -> asyncio.AbstractEventLoop:
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a loop of uvloop if it is installed, else of asyncio."""
     try:
         import uvloop
     except ImportError:
@@ -116,26 +122,33 @@ class Server:
     async def run(
         self, listeners: Sequence[Listener], on_listening: Callable[[list[list[Address]]], None]
     ) -> None:
-        """Listen, and serve until ``stop``."""
-        bound = _bound(listeners)
-        listening = await self._listen(listeners, bound)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self.stop)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
-            self._loop.add_signal_handler(signal.SIGHUP, self.stop)
-        self.host.wake()
-        self._close_idle()
-        self.is_listening = True
-        on_listening([_addresses(sockets) for sockets in bound])
+        """Listen, and serve until ``stop``. Raises OSError when an address cannot be listened on, and the
+        exception of a broker that failed."""
+        listening: list[asyncio.Server] = []
         try:
+            bound = _bound(listeners)
+            listening += await self._listen(listeners, bound)
+            self.host.wake()
+            self._close_idle()
+            self.is_listening = True
+            on_listening([_addresses(sockets) for sockets in bound])
             await self._stopped
             for each in listening:
                 each.close()
             await self._drain()
         finally:
+            for each in listening:
+                each.close()
             for connection in list(self.connections):
                 connection.abort()
             self.host.close()
+
+    def stop_on_signals(self) -> None:
+        """Stop on SIGTERM, SIGINT and SIGHUP; for a loop in the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self.stop)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
+            self._loop.add_signal_handler(signal.SIGHUP, self.stop)
 
     async def _listen(
         self, listeners: Sequence[Listener], bound: list[list[socket.socket]]
