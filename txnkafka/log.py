@@ -1,5 +1,7 @@
 """Write partition logs in Apache Kafka's own files: the public names for it.
 
+This is the low-level door, to the logs below a broker; most programs need ``txnkafka.Broker`` instead.
+
     from txnkafka.log import DataDirectory, LocalDataFiles, LogConfig, TopicPartition, build_batch
     from txnkafka.log import random_uuid
 

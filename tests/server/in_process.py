@@ -14,7 +14,7 @@ from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.broker_config import BrokerConfig
 from txnkafka.env import SystemClock
 from txnkafka.server.listeners import Listener, listeners_at
-from txnkafka.server.tcp import Address, Server, _new_event_loop
+from txnkafka.server.tcp import Address, Server, new_event_loop
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
 
@@ -28,7 +28,7 @@ def use_event_loop(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Have servers run on the loop of this library."""
     if name == "asyncio":
         monkeypatch.setitem(sys.modules, "uvloop", None)
-    loop = _new_event_loop()
+    loop = new_event_loop()
     assert type(loop).__module__.startswith(name)
     loop.close()
 
@@ -94,6 +94,6 @@ def serve(
             server.stop()
             await asyncio.wait_for(serving, WAIT)
 
-    with asyncio.Runner(loop_factory=_new_event_loop) as runner:
+    with asyncio.Runner(loop_factory=new_event_loop) as runner:
         runner.run(run())
     broker.close()

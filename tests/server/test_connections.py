@@ -21,7 +21,7 @@ from txnkafka.env import SystemClock
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import handler_of
-from txnkafka.server.tcp import Server, _new_event_loop
+from txnkafka.server.tcp import Server, new_event_loop
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages import RequestHeader, write_request
 from txnkafka.wire.messages.create_topics import CreatableTopic
@@ -380,7 +380,7 @@ class Answered:
 
 
 def test_a_flush_waits_for_other_connections_only_while_they_are_busy() -> None:
-    loop, clock = _new_event_loop(), SystemClock()
+    loop, clock = new_event_loop(), SystemClock()
     broker = open_broker(MemoryFiles(), "/data", now_ms=clock.now_ms())
     server = Server(broker, clock, loop)
     server.host.close()

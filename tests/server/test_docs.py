@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
@@ -42,7 +43,7 @@ def test_readme(server: Serving) -> None:
 
 
 def test_serve(server: Serving, tmp_path: Path) -> None:
-    write, copy = examples("docs/serve.md")
+    write, copy, _ = examples("docs/serve.md")
     for _ in range(3):
         at(server, write).run({})
     names: dict[str, object] = {}
@@ -69,10 +70,18 @@ def with_the_fixture(
     directory: Path, change: tuple[str, str] = ("SECONDS", "SECONDS"), limit: str = "SECONDS = 60"
 ) -> subprocess.CompletedProcess[str]:
     """Run a test that uses the fixture of the page, with a change to it, where no program is on PATH."""
+    fixture = fixture_of_the_page("subprocess").replace(*change).replace("SECONDS = 60", limit)
+    return run_with(fixture, directory)
+
+
+def fixture_of_the_page(first_import: str) -> str:
     page = (ROOT / "docs" / "serve.md").read_text(encoding="utf-8")
-    block = re.search(r"^    import subprocess\n(?:    .*\n|\n)+", page, re.MULTILINE)
+    block = re.search(rf"^    import {first_import}\n(?:    .*\n|\n)+", page, re.MULTILINE)
     assert block is not None
-    fixture = textwrap.dedent(block.group()).replace(*change).replace("SECONDS = 60", limit)
+    return textwrap.dedent(block.group())
+
+
+def run_with(fixture: str, directory: Path) -> subprocess.CompletedProcess[str]:
     (directory / "conftest.py").write_text(fixture)
     (directory / "test_it.py").write_text(USES_THE_FIXTURE)
     return subprocess.run(
@@ -85,6 +94,17 @@ def with_the_fixture(
 def test_the_fixture_of_the_page(tmp_path: Path) -> None:
     done = with_the_fixture(tmp_path)
     assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
+
+
+def test_the_fixture_with_a_broker_in_the_process(tmp_path: Path) -> None:
+    done = run_with(fixture_of_the_page("pytest"), tmp_path)
+    assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
+
+
+def test_the_broker_in_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    *_, example = examples("docs/serve.md")
+    assert example.run({}) == example.printed == "b'a book'\n"
 
 
 def test_a_failure_of_the_fixture_shows_stderr(tmp_path: Path) -> None:

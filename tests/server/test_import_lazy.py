@@ -43,6 +43,19 @@ def test_loads_no_other_module(module: str) -> None:
     assert {name for name in loaded if name.startswith("txnkafka")} == {"txnkafka", module}
 
 
+def test_reading_loads_no_broker() -> None:
+    names = "txnkafka.LogDir, txnkafka.PartitionView, txnkafka.KafkaError"
+    program = f"import sys, txnkafka; {names}; print(*sys.modules)"
+    command = [sys.executable, "-c", program]
+    loaded = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+    rooms = ("asyncio", "txnkafka.broker", "txnkafka.embedded", "txnkafka.server")
+    assert [name for name in loaded if name.startswith(rooms)] == []
+
+
+def test_broker_loads_the_server() -> None:
+    assert "asyncio" in loaded_by("txnkafka.embedded")
+
+
 @pytest.mark.parametrize(
     ("module", "name"), [(module, name) for module in (txnkafka, txnkafka.log) for name in module.__all__]
 )

@@ -181,8 +181,9 @@ def _opened(settings: ServeSettings, durability: Mode, clock: Clock) -> Broker:
 
 def _run(broker: Broker, clock: Clock, settings: ServeSettings, metrics: _Metrics | None) -> None:
     """Serve until a signal, then close the directory."""
-    from txnkafka.cli.serve_report import log_stop, warn_of_exposure
+    from txnkafka.cli.serve_report import log_stop
     from txnkafka.server import tcp
+    from txnkafka.server.exposure import warn_of_exposure
 
     servers: list[Server] = []
 

@@ -31,11 +31,12 @@ class Address(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         """Parse an address."""
         if isinstance(value, tuple):
             return value
-        host, colon, port = value.rpartition(":")
-        host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
-        if not colon or not host or _number(port, 5) not in range(65536):
-            self.fail(f"{value!r} is not HOST:PORT", param, ctx)
-        return host, int(port)
+        from txnkafka.server.listeners import parse_address
+
+        try:
+            return parse_address(value)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
 
 
 class Setting(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from txnkafka.broker.broker_config import BrokerConfig
     from txnkafka.server.listeners import Listener
@@ -19,9 +19,6 @@ __all__ = ["ServeSettings", "serve_settings"]
 
 LOG = logging.getLogger("txnkafka.server")
 _DIRECTORIES: Final = ("log.dirs", "log.dir")  # the first one counts, as in Kafka
-_NODE_IDS: Final = ("node.id", "broker.id")
-_METADATA_DIRECTORY: Final = "metadata.log.dir"
-_DEFAULT_ADDRESS: Final = ("127.0.0.1", 9092)
 
 
 class ServeSettings(NamedTuple):
@@ -46,6 +43,7 @@ def serve_settings(
     """Return the settings of a command line: ``--data``, ``--listen``, ``--config`` and ``--config-file``.
     Raises UsageError for unusable settings, with their places in the file."""
     from txnkafka.server.listeners import LISTENERS
+    from txnkafka.server.server_settings import SettingsError, server_settings
 
     if listen and LISTENERS in options:
         raise click.UsageError("--listen and --config listeners=… cannot be combined: both name listeners")
@@ -54,21 +52,10 @@ def serve_settings(
         data = _data_directory(file)
     given = {name: line.value for name, line in file.items() if name not in _DIRECTORIES} | dict(options)
     try:
-        _check_metadata_directory(given, data)
-        return ServeSettings(data, _node_id(given), _listeners(listen, given), _broker_config(given))
-    except _SettingsError as error:
+        return ServeSettings(data, *server_settings(given, data, listen))
+    except SettingsError as error:
         reasons = [_placed(reason, path, file) for reason in error.reasons]
-    except ValueError as error:
-        reasons = [_placed(str(error), path, file)]
     raise click.UsageError("; ".join(reasons))
-
-
-class _SettingsError(Exception):
-    """Raised for several unusable settings at once."""
-
-    def __init__(self, reasons: Iterable[str]) -> None:
-        super().__init__()
-        self.reasons = list(reasons)
 
 
 def _read(path: str) -> dict[str, _Line]:
@@ -117,43 +104,6 @@ def _data_directory(file: Mapping[str, _Line]) -> str:
             f"{name} has {len(directories)} directories, and the data directory is one: --data DIR chooses it"
         )
     return directories[0]
-
-
-def _check_metadata_directory(given: Mapping[str, str], data: str) -> None:
-    directory = given.get(_METADATA_DIRECTORY)
-    if directory and Path(directory).absolute() != Path(data).absolute():
-        raise ValueError(
-            f"{_METADATA_DIRECTORY} cannot be {directory}: the metadata log is in the data directory, {data}"
-        )
-
-
-def _node_id(given: Mapping[str, str]) -> int | None:
-    name = next((name for name in _NODE_IDS if name in given), None)
-    if name is None:
-        return None
-    if not re.fullmatch(r"[0-9]{1,10}", given[name]) or int(given[name]) >= 2**31:
-        raise ValueError(f"{name} must be a number from 0 to {2**31 - 1}, not {given[name]!r}")
-    return int(given[name])
-
-
-def _listeners(listen: Sequence[tuple[str, int]], given: Mapping[str, str]) -> list[Listener]:
-    from txnkafka.server.listeners import LISTENERS, listeners_at, listeners_of
-
-    if LISTENERS in given and not listen:
-        return listeners_of(given)
-    return listeners_at(listen or [_DEFAULT_ADDRESS], given)
-
-
-def _broker_config(given: Mapping[str, str]) -> BrokerConfig:
-    from txnkafka.broker.broker_config import BrokerConfig
-    from txnkafka.server.listeners import LISTENER_SETTINGS
-
-    elsewhere = {*LISTENER_SETTINGS, *_NODE_IDS, _METADATA_DIRECTORY}
-    of_broker = {name: text for name, text in given.items() if name not in elsewhere}
-    refused = BrokerConfig.refusals(of_broker)
-    if refused:
-        raise _SettingsError(refused.values())
-    return BrokerConfig.of(of_broker)
 
 
 def _placed(reason: str, path: str | None, file: Mapping[str, _Line]) -> str:

@@ -3,7 +3,7 @@ tests can replace it."""
 
 from __future__ import annotations
 
-from txnkafka.env.address import AnyPath, is_remote, list_of_paths, open_file_system
+from txnkafka.env.address import AnyPath, absolute_path, is_remote, list_of_paths, open_file_system
 from txnkafka.env.address_password import without_password
 from txnkafka.env.clock import Clock, SystemClock, running_seconds
 from txnkafka.env.data_files import Bytes, DataFile, DataFiles, LocalDataFiles, Lock, Volume
@@ -37,6 +37,7 @@ __all__ = [
     "ReadableFile",
     "SystemClock",
     "Volume",
+    "absolute_path",
     "is_of_another_user",
     "is_remote",
     "list_of_paths",

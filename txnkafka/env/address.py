@@ -15,7 +15,7 @@ from txnkafka.env.address_password import without_password
 from txnkafka.env.filesystem import FileSystem, LocalFileSystem
 from txnkafka.errors import LogDirError
 
-__all__ = ["AnyPath", "is_remote", "list_of_paths", "open_file_system"]
+__all__ = ["AnyPath", "absolute_path", "is_remote", "list_of_paths", "open_file_system"]
 
 AnyPath = str | os.PathLike[str]
 _BROKER = re.compile(r"kafka:.*|[\w.-]+:\d{1,5}(?:,[\w.-]+:\d{1,5})*|\[[\da-f:]+\]:\d{1,5}", re.IGNORECASE)
@@ -99,14 +99,14 @@ def _local_path(path: str) -> str:
     """Return the path of a ``file:`` address, or the path itself; absolute."""
     address = _ADDRESS.match(path)
     if address is None:
-        return _absolute(path)
+        return absolute_path(path)
     if address[2] not in (None, "//", "//localhost"):
         shown = without_password(path)
         raise LogDirError(f"{shown}: files of another machine cannot be opened; mount its disk or copy them")
-    return _absolute(path[address.end() :])
+    return absolute_path(path[address.end() :])
 
 
-def _absolute(path: str) -> str:
+def absolute_path(path: str) -> str:
     """Return ``path`` without ``.``, ``..`` and redundant slashes. The last name is kept even if it is a
     link, because it identifies the partition. Links before ``..`` are resolved, because only the file system
     knows their parents."""

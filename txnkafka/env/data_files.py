@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import NamedTuple, Protocol
 
-from txnkafka.env.file_lock import FileLock, is_file_locked_here, lock_file
+from txnkafka.env.file_lock import FileLock, is_file_locked_here, lock_file, locking_process
 from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, ReadableFile
 
 __all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock", "Volume"]
@@ -104,6 +104,10 @@ class DataFiles(FileSystem, Protocol):
 
     def is_locked_here(self, path: str) -> bool:
         """Return True if this process has locked a file."""
+        ...
+
+    def locking_process(self, path: str) -> int | None:
+        """Return the id of the process that has locked a file; None if unknown."""
         ...
 
     def set_modified_ms(self, path: str, ms: int) -> None:
@@ -218,6 +222,9 @@ class LocalDataFiles(LocalFileSystem):
 
     def is_locked_here(self, path: str) -> bool:
         return is_file_locked_here(path)
+
+    def locking_process(self, path: str) -> int | None:
+        return locking_process(path)
 
     def set_modified_ms(self, path: str, ms: int) -> None:
         os.utime(path, ns=(ms * 1_000_000, ms * 1_000_000), follow_symlinks=False)

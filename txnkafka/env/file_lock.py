@@ -26,6 +26,7 @@ __all__ = [
     "is_file_locked",
     "is_file_locked_here",
     "lock_file",
+    "locking_process",
 ]
 
 LINK = "is a symbolic link, and nothing is written through links: put the file itself in its place"
@@ -89,11 +90,26 @@ def is_file_locked(path: str) -> bool:
         except OSError:
             return False
         try:
-            # F_GETLK only tests: a lock held even for a moment could make a starting broker fail.
-            answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
-            return _lock_type(answer) != fcntl.F_UNLCK
+            return _conflict(descriptor)[0] != fcntl.F_UNLCK
         finally:
             os.close(descriptor)
+
+
+def locking_process(path: str) -> int | None:
+    """Return the id of the process that has locked a file; None if it is not locked, or the process is not
+    visible here (another machine's, or outside of the container)."""
+    with _guard:
+        if _is_held(path):
+            return os.getpid()
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | _FLAGS)
+        except OSError:
+            return None
+        try:
+            kind, process = _conflict(descriptor)
+        finally:
+            os.close(descriptor)
+    return process if kind != fcntl.F_UNLCK and process > 0 else None
 
 
 def is_file_locked_here(path: str) -> bool:
@@ -132,10 +148,15 @@ def _lock_request() -> bytes:
     return struct.pack("@hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
 
 
-def _lock_type(answer: bytes) -> int:
+def _conflict(descriptor: int) -> tuple[int, int]:
+    """Return the type of the lock that another process has, F_UNLCK without one, and the process id. Only
+    tests: a lock held even for a moment could make a starting broker fail."""
+    answer = fcntl.fcntl(descriptor, fcntl.F_GETLK, _lock_request())
     if sys.platform == "darwin":
-        return int(struct.unpack_from("@h", answer, 20)[0])
-    return int(struct.unpack_from("@h", answer, 0)[0])
+        _, _, process, kind, _ = struct.unpack("@qqihh", answer)
+    else:
+        kind, _, _, _, process = struct.unpack("@hhqqi4x", answer)
+    return int(kind), int(process)
 
 
 def _begin_as_child() -> None:

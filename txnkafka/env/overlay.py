@@ -175,6 +175,9 @@ class OverlayFiles:
     def is_locked_here(self, path: str) -> bool:
         return path in self._locked
 
+    def locking_process(self, path: str) -> int | None:
+        return None
+
     def set_modified_ms(self, path: str, ms: int) -> None:
         self._content(path).modified_ms = ms
 

@@ -45,6 +45,7 @@ from txnkafka.storage.formats.layout import CLEAN_SHUTDOWN_FILE, LOCK_FILE, PART
 from txnkafka.storage.identity import identify
 from txnkafka.storage.locked_directory import lock_directory
 from txnkafka.storage.log.repair_step import RepairStep
+from txnkafka.storage.ownership import locked_error
 from txnkafka.storage.recovery.log_end import Repair
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class _HandingOver:
             raise LogDirError(f"{self._path} does not exist, or is not a directory")
         self._files.list(self._path)  # without permission, its files would seem missing
         if self._files.is_locked(self._files.join(self._path, LOCK_FILE)):
-            raise LogDirError(f"{self._path} is locked by another owner: stop the broker that uses it first")
+            raise locked_error(self._files, self._path)
         identity = identify(self._files, self._path, None, None)
         if identity is None or identity.version == 0:
             raise LogDirError(

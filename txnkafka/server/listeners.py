@@ -21,6 +21,7 @@ __all__ = [
     "address_text",
     "listeners_at",
     "listeners_of",
+    "parse_address",
 ]
 
 LISTENERS: Final = "listeners"
@@ -45,6 +46,15 @@ _ENDPOINT: Final = re.compile(r"([^:/,\s]+)://\[?([0-9A-Za-z\-%._:]*)\]?:([0-9]{
 def address_text(host: str, port: int) -> str:
     """Return HOST:PORT, with brackets around an IPv6 address."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Parse HOST:PORT, with brackets around an IPv6 address. Raises ValueError."""
+    host, colon, port = text.rpartition(":")
+    host = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+    if not colon or not host or not re.fullmatch("[0-9]{1,5}", port) or int(port) > 65535:
+        raise ValueError(f"{text!r} is not HOST:PORT")
+    return host, int(port)
 
 
 class Endpoint(NamedTuple):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from txnkafka.env import Clock
     from txnkafka.server.listeners import Endpoint, Listener
 
-__all__ = ["Connection", "Server", "serve"]
+__all__ = ["Connection", "Server", "new_event_loop", "serve"]
 
 LOG = logging.getLogger("txnkafka.server")
 LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of them can be refused
@@ -52,18 +52,24 @@ def serve(
     end the process during ``on_end``. Raises OSError when the server cannot listen at an address, and the
     exception of a failed broker, which must not be used after that.
     """
-    loop = _new_event_loop()
+    loop = new_event_loop()
+
+    def listening(addresses: list[list[Address]]) -> None:
+        server.stop_on_signals()
+        on_listening(addresses)
+
     try:
         server = Server(broker, clock, loop)
         if on_start is not None:
             on_start(server)
-        loop.run_until_complete(server.run(listeners, on_listening))
+        loop.run_until_complete(server.run(listeners, listening))
         on_end()
     finally:
         loop.close()  # from here on a signal ends the process
 
 
-def _new_event_loop() -> asyncio.AbstractEventLoop:
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """Return a loop of uvloop if it is installed, else of asyncio."""
     try:
         import uvloop
     except ImportError:
@@ -121,26 +127,33 @@ class Server:
     async def run(
         self, listeners: Sequence[Listener], on_listening: Callable[[list[list[Address]]], None]
     ) -> None:
-        """Listen, and serve until ``stop``."""
-        bound = _bound(listeners)
-        listening = await self._listen(listeners, bound)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            self._loop.add_signal_handler(number, self.stop)
-        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
-            self._loop.add_signal_handler(signal.SIGHUP, self.stop)
-        self.host.wake()
-        self._close_idle()
-        self.is_listening = True
-        on_listening([_addresses(sockets) for sockets in bound])
+        """Listen, and serve until ``stop``. Raises OSError when an address cannot be listened on, and the
+        exception of a broker that failed."""
+        listening: list[asyncio.Server] = []
         try:
+            bound = _bound(listeners)
+            listening += await self._listen(listeners, bound)
+            self.host.wake()
+            self._close_idle()
+            self.is_listening = True
+            on_listening([_addresses(sockets) for sockets in bound])
             await self._stopped
             for each in listening:
                 each.close()
             await self._drain()
         finally:
+            for each in listening:
+                each.close()
             for connection in list(self.connections):
                 connection.abort()
             self.host.close()
+
+    def stop_on_signals(self) -> None:
+        """Stop on SIGTERM, SIGINT and SIGHUP; for a loop in the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            self._loop.add_signal_handler(number, self.stop)
+        if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:  # as nohup leaves it
+            self._loop.add_signal_handler(signal.SIGHUP, self.stop)
 
     async def _listen(
         self, listeners: Sequence[Listener], bound: list[list[socket.socket]]

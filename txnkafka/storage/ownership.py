@@ -17,7 +17,7 @@ from txnkafka.storage.formats.layout import LOCK_FILE, META_PROPERTIES
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles, FileSystem, Lock
 
-__all__ = ["Ownership", "check_data_directory", "take_directory"]
+__all__ = ["Ownership", "check_data_directory", "locked_error", "take_directory"]
 
 MOST_NAMED: Final = 3
 
@@ -59,11 +59,21 @@ def take_directory(files: DataFiles, path: str) -> Ownership:
         raise LogDirError(f"{path} cannot be created: {error.strerror or error}") from error
     lock_file = files.join(path, LOCK_FILE)
     lock = files.lock(lock_file)
-    if lock is None and files.is_locked_here(lock_file):
-        raise LogDirError(f"{path} is locked by another owner in this process: close its DataDirectory first")
     if lock is None:
-        raise LogDirError(f"{path} is locked by another owner: stop the broker that uses it first")
+        raise locked_error(files, path)
     return Ownership(path, lock)
+
+
+def locked_error(files: DataFiles, path: str) -> LogDirError:
+    """Return the error about a data directory that has an owner, with the process id if it is known."""
+    lock_file = files.join(path, LOCK_FILE)
+    if files.is_locked_here(lock_file):
+        return LogDirError(
+            f"{path} is locked by another owner in this process: close its Broker or DataDirectory first"
+        )
+    number = files.locking_process(lock_file)
+    process = "" if number is None else f", process {number}"
+    return LogDirError(f"{path} is locked by another owner{process}: stop the broker that uses it first")
 
 
 def check_data_directory(files: FileSystem, path: str) -> None:

@@ -138,6 +138,9 @@ class FaultyFiles:
     def is_locked_here(self, path: str) -> bool:
         return self._files.is_locked_here(path)
 
+    def locking_process(self, path: str) -> int | None:
+        return self._files.locking_process(path)
+
     def set_modified_ms(self, path: str, ms: int) -> None:
         self.plan.check("set_modified_ms", path)
         self._files.set_modified_ms(path, ms)

@@ -215,6 +215,9 @@ class MemoryFiles:
     def is_locked_here(self, path: str) -> bool:
         return self.is_locked(path)
 
+    def locking_process(self, path: str) -> int | None:
+        return None
+
     def set_modified_ms(self, path: str, ms: int) -> None:
         inode = self._find(path)
         self._modified_ms[inode] = ms

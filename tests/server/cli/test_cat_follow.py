@@ -155,7 +155,7 @@ def test_a_segment_that_is_replaced_while_it_is_planned(
 
     appends(batch(2))(tmp_path)
     appends(batch(4), to=4)(tmp_path)
-    monkeypatch.setattr(logdir.partition, "list_partition", listed)
+    monkeypatch.setattr(logdir.log_view, "list_partition", listed)
     assert followed(roll, nothing, options=("--start-offset", 1)) == records(*printed)
 
 

@@ -12,7 +12,7 @@ from confluent_kafka import Producer
 
 import txnkafka
 from tests.server.serving import Serving
-from txnkafka.cli.serve_report import is_loopback, warn_of_exposure
+from txnkafka.server.exposure import is_loopback, warn_of_exposure
 from txnkafka.server.listeners import Endpoint
 
 SECONDS = 30

@@ -90,6 +90,8 @@ def test_another_process_is_kept_out(tmp_path: Path) -> None:
     assert not others_may_lock(path)  # checking it did not release it
     assert FILES.lock(str(path)) is None
     assert not others_may_lock(path)  # a second try did not, either
+    assert FILES.locking_process(str(path)) == os.getpid()
+    assert not others_may_lock(path)
     lock.close()
     assert others_may_lock(path)
 
@@ -110,7 +112,9 @@ def test_the_lock_of_another_process_is_respected(tmp_path: Path) -> None:
         assert process.stdout.readline() == "locked\n"
         assert FILES.lock(str(path)) is None
         assert FILES.is_locked(str(path))
+        assert FILES.locking_process(str(path)) == process.pid
         process.communicate("")
+    assert FILES.locking_process(str(path)) is None
     lock = FILES.lock(str(path))
     assert lock is not None
     lock.close()

@@ -11,7 +11,7 @@ import pytest
 
 from tests.unit.cli.conftest import FIRST_SEGMENT, TIME, Run
 from txnkafka.cli import cat as cat_module
-from txnkafka.logdir import LogDir, partition
+from txnkafka.logdir import LogDir, log_view
 from txnkafka.logdir.partition_files import list_partition
 
 PARTITION = ("--topic", "orders", "--partition", "0")
@@ -239,7 +239,7 @@ def test_a_segment_that_is_replaced_meanwhile(
         path.write_bytes(path.read_bytes()[:-1])
         return found
 
-    monkeypatch.setattr(partition, "list_partition", listed)
+    monkeypatch.setattr(log_view, "list_partition", listed)
     answer = run("-q", "cat", log_dir, *PARTITION, "--on-corrupt", "skip")
     assert (answer.status, answer.stdout) == (2, "")
     assert "when its directory was listed: it became shorter" in answer.stderr

@@ -78,7 +78,10 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "bad-snapshot": ("warning", _DELETE_SNAPSHOT),
     "missing-snapshot": ("note", _REBUILT),
     "snapshot-beyond-log-end": ("warning", "nothing to do: the broker deletes it when it starts"),
-    "snapshot-contradicts-log": ("error", f"delete the file, then {_SNAPSHOT}"),
+    # repair continues from the newest snapshot left, whose state would be wrong as well
+    "snapshot-contradicts-log": (
+        "error", f"delete all snapshots of the partition that have this finding, then {_SNAPSHOT}"
+    ),
     "snapshot-lacks-producer": ("note", "nothing to do if the producer was idle until it was forgotten"),
     # the directory
     **BEYOND_LOG_END,

@@ -10,8 +10,8 @@ from collections import Counter
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
-import txnkafka
 from txnkafka.model import TopicPartition
+from txnkafka.version import package_version
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -52,7 +52,7 @@ def collected(server: Server, counts: RequestCounts, flushes: Durations, now_ms:
         ("txnkafka_flush_seconds", (), flushes),
         *_logs(broker, now_ms),
         *_node(broker),
-        ("txnkafka_build_info", (txnkafka.__version__, platform.python_version()), 1),
+        ("txnkafka_build_info", (package_version(), platform.python_version()), 1),
     ]
 
 

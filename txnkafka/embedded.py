@@ -1,0 +1,200 @@
+"""``Broker``: a Kafka broker of one node inside of this process.
+
+    from txnkafka import Broker
+
+    with Broker.open("data") as broker:
+        address = broker.serve("127.0.0.1:0")     # for bootstrap.servers of any client
+        ...
+
+Everything is as with ``txnkafka serve``, which runs the same server: settings, defaults, durability, and the
+data directory, which is Apache Kafka's.
+
+Exactly one host calls the engine (``broker.Broker``) at any time: ``CallerHost``, under its lock, in the
+threads of callers, and from ``serve`` to ``close`` the event loop in the thread of ``ServerThread``.
+"""
+
+from __future__ import annotations
+
+import atexit
+from collections.abc import Iterable, Mapping
+from threading import RLock
+from typing import TYPE_CHECKING, Self
+
+from txnkafka.broker.broker import open_broker
+from txnkafka.broker.host import CallerHost
+from txnkafka.env import AnyPath, LocalDataFiles, SystemClock, list_of_paths, this_process
+from txnkafka.errors import KafkaStorageError
+from txnkafka.server.listeners import address_text, parse_address
+from txnkafka.server.server_settings import server_settings
+from txnkafka.server.server_thread import ServerThread
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from txnkafka.broker import broker as engine
+    from txnkafka.broker.durability import Mode
+
+__all__ = ["Broker"]
+
+
+class Broker:
+    """A broker on an open data directory; ``Broker.open`` makes one. Any thread may call it.
+
+    The directory stays locked until ``close``, which the end of a ``with`` block and the exit of the
+    interpreter call. A broker that is not closed, because its process was killed, has lost no acknowledged
+    record: the next ``open`` recovers the directory. A forked child cannot use it.
+    """
+
+    def __init__(self, path: str, opened: engine.Broker, given: Mapping[str, str]) -> None:
+        self.path = path
+        self.cluster_id = opened.cluster_id
+        self._given = given
+        self._process = this_process()
+        self._lock = RLock()  # guards the fields below, but not the engine
+        self._engine: engine.Broker | None = opened
+        self._server: ServerThread | None = None
+        self._address: str | None = None
+        atexit.register(self.close)
+
+    @classmethod
+    def open(cls, path: AnyPath, *, durability: Mode = "fsync", **settings: object) -> Self:
+        """Open the data directory at ``path``, or create it; recover its logs if it was not closed cleanly.
+
+        ``settings`` are Kafka's settings of a broker, with dots or underscores: ``num_partitions=3``, or
+        ``**{"num.partitions": 3}``. ``durability`` is ``fsync`` (appends are acknowledged after they are
+        synced to the disk) or ``page_cache`` (before, like Apache Kafka).
+
+        Raises ValueError for settings that ``txnkafka serve`` refuses; LogDirError for a directory that
+        another process has locked (with its process id), that contains other files, or that belongs to
+        another node than ``node_id``; KafkaError and OSError when it cannot be recovered.
+        """
+        (text,) = list_of_paths(path)
+        if durability not in ("fsync", "page_cache"):
+            raise ValueError(f"durability must be fsync or page_cache, not {durability!r}")
+        given = _by_kafkas_names(settings)
+        node_id, _, config = server_settings(given, text)
+        opened = open_broker(
+            LocalDataFiles(), text, config,
+            now_ms=SystemClock().now_ms(), durability=durability, node_id=node_id,
+        )  # fmt: skip
+        return cls(text, opened, given)
+
+    def __repr__(self) -> str:
+        if self._engine is None:
+            state = "closed"
+        elif self._server is not None and self._server.failure is not None:
+            state = "failed"
+        else:
+            state = "open" if self._address is None else f"serving {self._address}"
+        return f"<Broker {self.path!r} cluster_id={self.cluster_id!r} {state}>"
+
+    @property
+    def address(self) -> str | None:
+        """The result of ``serve``; None before, and after ``close``."""
+        return self._address
+
+    def serve(self, address: str | None = None) -> str:
+        """Serve Kafka clients in a thread until ``close``; returns the listening address, for
+        ``bootstrap.servers``, once clients can connect.
+
+        ``address`` is HOST:PORT, with brackets around an IPv6 address; port 0 picks a free port. Without it
+        the setting ``listeners`` counts, by default 127.0.0.1:9092; several addresses are separated by
+        commas. Nothing is encrypted and no client is authenticated: a listener that other machines can reach
+        is logged as a warning.
+
+        Raises OSError if the address is in use or not of this machine, and the broker can serve another one
+        then; ValueError for a wrong address and for listeners that are not served; KafkaError if it serves
+        already; KafkaStorageError after ``close``; LogDirError in a forked child.
+        """
+        self._process.check(self.path)
+        with self._lock:
+            opened = self._opened()
+            if self._server is not None:
+                raise KafkaStorageError(f"{self.path} is served already, at {self._address}")
+            addresses = () if address is None else (parse_address(address),)
+            listeners = server_settings(self._given, self.path, addresses).listeners
+            server = ServerThread(opened, SystemClock(), listeners)
+            try:
+                bound = server.addresses()
+            except BaseException as error:
+                server.stop()
+                if not isinstance(error, OSError):
+                    raise
+                wanted = ", ".join(address_text(*each.listen[1:]) for each in listeners)
+                reason = f"cannot listen on {wanted}: {error.strerror or error}; port 0 picks a free port"
+                raise OSError(error.errno, reason) from None
+            self._server = server
+            self._address = ",".join(address_text(*each) for each in bound)
+            return self._address
+
+    def close(self) -> None:
+        """Stop serving, finish acknowledged requests, and close the directory cleanly. A second call does
+        nothing, and so does a call in a forked child.
+
+        Raises what closing a log raises, and the exception of a broker that failed while it served: its
+        directory is then released without the marker of a clean stop, and the next ``open`` recovers it.
+        """
+        if not self._process.is_here:
+            return
+        with self._lock:
+            opened, self._engine = self._engine, None
+            if opened is None:
+                return
+            atexit.unregister(self.close)
+            try:
+                self._finish(opened)
+            except BaseException:
+                opened.data.abandon()
+                raise
+            finally:
+                self._address = None
+
+    def _finish(self, opened: engine.Broker) -> None:
+        if self._server is None:
+            CallerHost(opened, SystemClock().now_ms).idle()
+        else:
+            self._server.stop()
+            if self._server.failure is not None:
+                raise self._server.failure
+        opened.close()
+
+    def _opened(self) -> engine.Broker:
+        """Return the engine. Raises KafkaStorageError after ``close``, and after a failure."""
+        if self._engine is None:
+            raise KafkaStorageError(f"{self.path} is closed; reopen it with Broker.open")
+        failure = None if self._server is None else self._server.failure
+        if failure is not None:
+            raise KafkaStorageError(
+                f"the broker of {self.path} failed ({failure}); close it, and reopen it with Broker.open"
+            ) from failure
+        return self._engine
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _by_kafkas_names(settings: Mapping[str, object]) -> dict[str, str]:
+    """Return settings by Kafka's names, as text. Raises ValueError for a name given twice, TypeError for a
+    value that is no text, number, truth value or list."""
+    found: dict[str, str] = {}
+    for name, value in settings.items():
+        kafkas = name.replace("_", ".")
+        if kafkas in found:
+            raise ValueError(f"the setting {kafkas} is given twice")
+        found[kafkas] = _text(name, value)
+    return found
+
+
+def _text(name: str, value: object) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str | int | float):
+        return str(value).strip()
+    if isinstance(value, Iterable) and not isinstance(value, bytes | Mapping):
+        return ",".join(_text(name, each) for each in value)
+    raise TypeError(f"the setting {name} cannot be {value!r}: give a str, a number, a bool or a list")
