@@ -2,7 +2,7 @@
 refused.
 
 They have no metadata log, which ``txnkafka serve`` does not need; what Apache Kafka says about a directory
-that was handed over is in ``tests/conformance/test_handover.py``.
+that was handed over is in ``tests/conformance/test_kafka_starts.py``.
 """
 
 from __future__ import annotations

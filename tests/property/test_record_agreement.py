@@ -12,6 +12,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import EXAMPLES
 from tests.models.builder import Batch, PlainRecord, compress, encode_record, legacy_entry, legacy_wrapper
 from tests.models.fetch_filter import decode_any, scan_log
 from tests.models.record_batch import InvalidBatchError
@@ -125,13 +126,13 @@ def modelled(log: bytes) -> Outcome:
 
 
 @given(logs(), st.sampled_from([1, 200, 1 << 20]))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_same_records_and_same_refusals(log: bytes, chunk_bytes: int) -> None:
     assert compiled(log, chunk_bytes=chunk_bytes) == modelled(log)
 
 
 @given(logs(), changes, st.integers(0, 400), st.binary(max_size=30))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=EXAMPLES, deadline=None)
 def test_same_batches_and_same_end(log: bytes, changed: list[tuple[int, int]], cut: int, tail: bytes) -> None:
     log = with_changes(log, changed)
     log = log[: max(0, len(log) - cut)] + tail

@@ -57,6 +57,7 @@ def test_a_program_that_stops_before_its_decision_has_aborted(tmp_path: Path) ->
     assert [len(each) for each in changes(log_dir, "read_uncommitted")] == [2, 2]
 
 
+@pytest.mark.slow
 def test_a_power_cut_leaves_both_records_or_none() -> None:
     files = MemoryFiles()
     data = transfer.opened("/data", files)

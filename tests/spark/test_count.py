@@ -32,6 +32,7 @@ def part(name: object, path: str, partition: TopicPartition, level: str) -> list
     return planned((name, level), "count", path, fail_on_data_loss=False, **reading)
 
 
+@pytest.mark.slow
 def test_every_directory(spark: SparkSession) -> None:
     parts, wanted = [], {}
     for level in ISOLATION_LEVELS:

@@ -8,9 +8,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests.pages import ROOT
 
 
+@pytest.mark.slow
 def test_the_demo_shows_committed_hidden_and_waiting_records(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "demo", tmp_path / "demo", copy_function=shutil.copyfile)
     for name in ("txnkafka", "pyspark_txnkafka.py"):

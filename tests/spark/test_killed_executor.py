@@ -7,6 +7,7 @@ import hashlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from tests.spark import cluster
 from tests.spark.large_log import RECORDS, committed_offsets, write_large_log
@@ -14,6 +15,7 @@ from tests.spark.large_log import RECORDS, committed_offsets, write_large_log
 PROGRAM = Path(__file__).with_name("kill_driver.py")
 
 
+@pytest.mark.slow
 def test_batches(tmp_path: Path) -> None:
     """Offsets in their order, and every value. ``ship`` sends the package to the executors, also to the one
     that replaces the killed one."""

@@ -66,6 +66,7 @@ WHERES = [
 ]
 
 
+@pytest.mark.slow
 def test_every_way_chooses_the_same_rows(spark: SparkSession, path: str) -> None:
     for where, holds in WHERES:
         expected = sorted((t, o) for t in ("orders", "refunds") for o in range(COUNT) if holds(o, t))

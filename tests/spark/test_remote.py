@@ -35,6 +35,7 @@ def test_the_source(spark: SparkSession, disks: list[str]) -> None:
     assert "sesame" not in shown.getvalue()
 
 
+@pytest.mark.slow
 def test_programs(spark: SparkSession, disks: list[str]) -> None:
     found = batches(spark, disks, columns=["offset"], storage_options=OPTIONS, min_partitions=4)
     assert sorted(found.flatMap(lambda each: each.column("offset").to_pylist()).collect()) == [
@@ -44,6 +45,7 @@ def test_programs(spark: SparkSession, disks: list[str]) -> None:
     assert frame.count() == 8
 
 
+@pytest.mark.slow
 def test_an_error_in_the_executor_names_the_address(spark: SparkSession, disks: list[str]) -> None:
     found = batches(spark, disks, columns=["offset"])
     segment = Path(disks[0].removeprefix("local://"), "t-0", f"{2:020}.log")

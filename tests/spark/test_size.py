@@ -60,6 +60,7 @@ def _peak() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
+@pytest.mark.slow
 def test_a_scan_stays_within_its_memory(spark: SparkSession, large: tuple[str, int]) -> None:
     path, expected = large
     found = batches(spark, path, max_bytes_per_partition=1 << 30)
@@ -71,6 +72,7 @@ def test_a_scan_stays_within_its_memory(spark: SparkSession, large: tuple[str, i
 
 
 # the goal is five seconds for 1,000 partitions of 20 segments
+@pytest.mark.slow
 @pytest.mark.parametrize("partitions", [100, 1000] if LONG else [100])
 def test_many_segments_are_planned(tmp_path: Path, partitions: int) -> None:
     """Twenty of each partition. Each segment gives a unit; the CPU time is printed."""

@@ -15,7 +15,7 @@ import pytest
 
 from tests.conftest import sample_matrices
 
-MOST = 40
+MOST = 25
 """``make quick`` and ``make test`` take about so many cases of a test."""
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pyarrow.dataset as ds
 import pytest
 
+from tests.conftest import sampled
 from tests.golden.cases import case
 from tests.models.builder import Batch, PlainRecord
 from tests.unit.export.outputs import Stop, StoppingOutput, run_export, visible
@@ -39,7 +40,7 @@ def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-@pytest.mark.parametrize("to", ["jsonl", "csv", "parquet"])
+@pytest.mark.parametrize("to", sampled(["jsonl", "csv", "parquet"], every=3, first=2))
 def test_stopped_before_every_change_to_the_disk(logs: Path, tmp_path: Path, to: str) -> None:
     whole = run_export(logs, tmp_path / "whole", to, file_bytes=150)
     expected = visible(tmp_path / "whole")
@@ -61,7 +62,14 @@ def test_stopped_before_every_change_to_the_disk(logs: Path, tmp_path: Path, to:
     assert limit > 60
 
 
-@pytest.mark.parametrize(("to", "seed"), [("jsonl", 0), ("jsonl", 1), ("parquet", 2)])
+@pytest.mark.parametrize(
+    ("to", "seed"),
+    [
+        ("jsonl", 0),
+        pytest.param("jsonl", 1, marks=pytest.mark.slow),
+        pytest.param("parquet", 2, marks=pytest.mark.slow),
+    ],
+)
 def test_power_cut_before_every_change_to_the_disk(logs: Path, tmp_path: Path, to: str, seed: int) -> None:
     run_export(logs, tmp_path / "whole", to, file_bytes=150, files=StoppingOutput())
     expected = visible(tmp_path / "whole")

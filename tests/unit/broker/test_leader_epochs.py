@@ -313,6 +313,7 @@ def test_an_epoch_is_durable_before_the_first_batch_has_it() -> None:
     assert node.broker.leader_epoch(T0) == 2
 
 
+@pytest.mark.slow
 def test_no_power_cut_takes_an_epoch_back_that_a_consumer_has_seen() -> None:
     """At each change of the disk during two starts and the appends after them. A consumer sees records that
     are in the page cache only, so the epochs of these records must be durable in the registry."""

@@ -188,6 +188,7 @@ def test_requests_are_served_between_all_pieces() -> None:
     assert expected.items() <= view(node).items()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("small_pieces")
 def test_a_broker_stops_between_two_pieces_unless_segments_are_being_replaced() -> None:
     node = Node()

@@ -63,6 +63,7 @@ def options(endpoint: str, **more: str) -> list[str]:
     return [word for name, value in pairs for word in ("--storage-option", f"{name}={value}")]
 
 
+@pytest.mark.slow
 def test_every_command_answers_as_on_a_disk(run: Run, bucket: str, log_dir: Path, tmp_path: Path) -> None:
     for command in COMMANDS:
         name, *more = command.split()

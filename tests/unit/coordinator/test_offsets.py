@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import EXAMPLES
 from tests.models.committed_offsets import Commit, End, Event, Tombstone, committed, pending
 from tests.models.coordinator_log import offset_commit_key
 from tests.unit.coordinator.histories import EVENTS, KEYS, commit
@@ -43,7 +44,7 @@ def test_a_tombstone_removes_the_committed_and_the_pending_offset() -> None:
     assert not offsets.committed
 
 
-@settings(max_examples=500)
+@settings(max_examples=5 * EXAMPLES)
 @given(st.lists(EVENTS, min_size=1, max_size=25))
 def test_offsets_are_those_of_the_model(history: list[Event]) -> None:
     offsets = replayed(history)

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.conftest import LONG, sampled
+from tests.conftest import LONG
 from tests.models.builder import Batch, PlainRecord, legacy_entry
 from tests.models.text import (
     CSV_HEADER,
@@ -35,7 +35,6 @@ from txnkafka.shown import plain_name
 
 TOPIC, PARTITION = "orders", 3
 PIECE_BYTES = 256 * 1024
-LARGE = [PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200]
 ENCODINGS = ["utf8", "base64"]
 
 
@@ -261,8 +260,9 @@ def test_more_text_than_a_piece_holds(fill: str | None) -> None:
         assert b"".join(writer.csv_rows(columns)) == csv_model(log, encoding=encoding)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fill", [b"\1", b'"', b"a", b"\xff"], ids=["control", "quote", "letter", "binary"])
-@pytest.mark.parametrize("size", sampled(LARGE, every=3))
+@pytest.mark.parametrize("size", [PIECE_BYTES // 6 - 60, PIECE_BYTES - 200, PIECE_BYTES + 200])
 def test_records_larger_than_a_piece(fill: bytes, size: int) -> None:
     value = fill * size
     log = batch_of([b"before", value, b"after"])

@@ -89,6 +89,7 @@ def check(
     assert visible(files) == expected, state.name
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_books_after_a_power_cut(seed: int) -> None:
     files = MemoryFiles(None, disk_of(FIRST))

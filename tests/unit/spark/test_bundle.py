@@ -24,6 +24,7 @@ def members() -> dict[str, tarfile.TarInfo]:
     return {each.name: each for each in tarfile.open(fileobj=io.BytesIO(bundle().content))}
 
 
+@pytest.mark.slow
 def test_it_holds_the_modules_and_nothing_else() -> None:
     sources = {str(path.relative_to(PACKAGE)) for path in PACKAGE.rglob("*.py")}
     compiled = {f"_core/{path.stem}" for path in PACKAGE.glob("_core/*.pyx")}

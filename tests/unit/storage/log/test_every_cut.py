@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import pytest
 
-from tests.conftest import sampled
 from tests.unit.storage.logs import DIRECTORY, NOW, append, content, end, opened
 from txnkafka import LogDir, TopicPartition
 from txnkafka._core.scan import scan
@@ -32,8 +31,9 @@ def written(interval: int) -> PartitionLog:
     return log
 
 
-@pytest.mark.parametrize("clean", sampled([True, False], every=2))
-@pytest.mark.parametrize("interval", sampled([0, 150, 4096], every=3, first=1))
+@pytest.mark.slow
+@pytest.mark.parametrize("clean", [True, False])
+@pytest.mark.parametrize("interval", [0, 150, 4096])
 def test_a_log_cut_at_every_byte(interval: int, clean: bool) -> None:
     log = written(interval)
     assert isinstance(log.files, MemoryFiles)

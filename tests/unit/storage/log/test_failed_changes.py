@@ -10,6 +10,7 @@ from itertools import count
 
 import pytest
 
+from tests.conftest import sampled
 from tests.unit.storage.client import NOW, Log, what_is_synced
 from txnkafka.broker.log_manager import LogManager
 from txnkafka.config import LogConfig
@@ -49,7 +50,7 @@ def filled(files: MemoryFiles, plan: FaultPlan) -> LogManager:
 
 
 @pytest.mark.parametrize("error", [errno.ENOSPC, errno.EIO])
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", sampled(CHANGES, every=3))
 def test_what_succeeds_at_the_second_try_is_durable(change: str, error: int) -> None:
     for number in count(1):
         files, plan = MemoryFiles(), FaultPlan(error=error)

@@ -71,6 +71,7 @@ def test_a_crash_while_a_swap_takes_its_place_loses_nothing() -> None:
     assert states > 20
 
 
+@pytest.mark.slow
 def test_a_crash_loses_nothing_when_the_swap_was_not_durable() -> None:
     files = swapped(durable=False)
     again(files)
@@ -91,6 +92,7 @@ def test_a_swap_leaves_the_snapshot_at_its_start() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_crash_during_a_swap_forgets_no_producer() -> None:
     """Producer 100 has written to a segment that was deleted before the compaction."""
     files = MemoryFiles()
