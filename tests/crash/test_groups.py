@@ -137,7 +137,7 @@ def answered_at_once(self: CoordinatorTopic, *arguments: object, **named: object
     if self.name != CONSUMER_OFFSETS_TOPIC:
         return APPEND(self, partition, records, call, **named)  # type: ignore[arg-type]
     first = APPEND(self, partition, records, lambda _: None, **named)  # type: ignore[arg-type]
-    self._broker.durability.soon(lambda: call(NONE))  # type: ignore[operator]
+    self._services.durability.soon(lambda: call(NONE))  # type: ignore[operator]
     return first
 
 

@@ -96,7 +96,7 @@ def undurable(append: Any) -> Callable[..., Any]:
     def append_only(self: Any, partition: int, records: Any, call: Any, **named: Any) -> Any:
         if self.name != TRANSACTION_STATE_TOPIC:
             return append(self, partition, records, call, **named)
-        durability = self._broker.durability
+        durability = self._services.durability
         before = durability.when_durable
         durability.when_durable = lambda log, call, **_: durability.soon(lambda: call(0))
         try:

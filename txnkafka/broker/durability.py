@@ -86,7 +86,7 @@ class Durability:
             log.active.is_named
             and log is not self._registry
             and log.fenced is None
-            and 0 < unflushed < log.config.flush_messages
+            and unflushed < log.config.flush_messages
             and not log.waiting
         )
 
