@@ -270,6 +270,29 @@ def header_fact(path: PurePath, text: str) -> Iterator[Finding]:
                 yield line, f"{what}: batch_header.py, batch_header.pxd and read_committed.pxd have it"
 
 
+# Modules that the documentation imports from; all others are found through the names that they define.
+PUBLIC_MODULES = {"log.py", "errors.py", "commands.py", "spark/functions.py", "record/arrow.py"}
+STILL_LISTED = {
+    *(f"broker/{name}.py" for name in (
+        "coordinator_log", "durability", "flush", "groups", "produce", "transactions", "txn_offset_commit",
+        "unknown_transactions",
+    )),
+    *(f"coordinator/{name}.py" for name in (
+        "coordinator_host", "group_coordinator", "group_host", "group_log", "in_flight", "txn_coordinator",
+    )),
+}  # fmt: skip
+
+
+def listed_names(path: PurePath, text: str) -> Iterator[Finding]:
+    """Packages and public modules have ``__all__``, private modules do not."""
+    if path.suffix != ".py" or path.parts[0] != "txnkafka" or path.name == "__init__.py":
+        return
+    if PurePath(*path.parts[1:]).as_posix() not in PUBLIC_MODULES | STILL_LISTED:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if line.startswith("__all__"):
+                yield number, "__all__ in a module that is not public"
+
+
 RULES: list[Rule] = [
     file_length,
     line_length,
@@ -284,6 +307,7 @@ RULES: list[Rule] = [
     field_of_a_log,
     early_return,
     header_fact,
+    listed_names,
 ]
 
 
@@ -357,6 +381,7 @@ PLANTED = [
     (header_fact, "txnkafka/a.py", "payload = batch[61:]\n", 1),
     (header_fact, "txnkafka/_core/a.pyx", "cdef enum:\n    SKIP = 0\n    FIRST = 1\n", 2),
     (header_fact, "txnkafka/_core/a.h", "#define ATTRIBUTE_CONTROL       0x20\n", 1),
+    (listed_names, "txnkafka/storage/a.py", "x = 1\n__all__ = ['x']\n", 2),
 ]
 
 
@@ -379,6 +404,8 @@ ALLOWED = [
     (header_fact, "txnkafka/a.py", "x = index.attributes & CONTROL != 0\n# 61 bytes\ny = kind == ABORT\n"),
     (header_fact, "txnkafka/record/batch_header.py", "MAGIC_2: Final = 2\n"),
     (header_fact, "tests/models/a.py", "HEADER_SIZE = 61\n"),
+    (listed_names, "txnkafka/storage/__init__.py", "__all__ = ['x']\n"),
+    (listed_names, "txnkafka/log.py", "__all__ = ['x']\n"),
     (loose_end, "docs/a.md", "https://example.org/home/page and ./work/x and except ValueError:\n    pass\n"),
 ]
 

@@ -20,7 +20,7 @@ __all__ = ["SUBSCRIPTION_DEFS", "shown_subscription", "subscription_refusal"]
 
 _INTERVAL: Final = "interval.ms"
 _LEAST_MS, _MOST_MS = 100, 3_600_000
-_METRICS: Final = "prefixes of metric names; they are stored, and no client is asked for metrics"
+_METRICS: Final = "prefixes of metric names; stored, but clients are never asked for metrics"
 _ROWS: Final = (
     ConfigDef("metrics", "list", "", _METRICS),
     ConfigDef(_INTERVAL, "int", "300000", "time between two pushes of a client", (), _LEAST_MS, _MOST_MS),

@@ -27,10 +27,10 @@ __all__ = ["GROUP_DEFS", "check_group", "group_config", "shown_group_config"]
 def _doc(name: str) -> str:
     kind = name.partition(".")[0].replace("errors", "share")
     if name == "consumer.assignor.offload.enable":
-        return "assign partitions in another thread; without effect here"
+        return "whether Kafka assigns partitions in another thread; no effect here"
     if kind == "consumer":
-        return f"this group's value of the broker setting group.{name}"
-    return f"for {kind} groups, which are not served; stored for a broker that serves them"
+        return f"overrides group.{name} of the broker for this group"
+    return f"for {kind} groups, which are not supported; kept for a broker that supports them"
 
 
 def _number(name: str, default: int, low: int, high: int, *, is_internal: bool = False) -> ConfigDef:
