@@ -144,7 +144,7 @@ class Broker:
             try:
                 self._finish(opened)
             except BaseException:
-                opened.data.abandon()
+                opened.abandon()
                 raise
             finally:
                 self._address = None

@@ -55,6 +55,18 @@ def read_committed(address: str, count: int) -> list[bytes]:
         consumer.close()
 
 
+def open_files(data: Path) -> list[str]:
+    """The files below a directory that this process has open."""
+    links = [Path(entry.path) for entry in os.scandir("/proc/self/fd")]
+    names = [os.readlink(link) for link in links if link.is_symlink()]
+    return [name for name in names if name.startswith(f"{data}/")]
+
+
+def threads() -> list[str]:
+    """The threads of brokers."""
+    return [thread.name for thread in threading.enumerate() if thread.name.startswith("txnkafka-")]
+
+
 def stored(data: Path) -> list[bytes]:
     return [record.value for record in LogDir(data).partition("orders", 0).records()]
 
@@ -75,7 +87,7 @@ def test_a_transaction_is_read_back_before_and_after_a_reopening(tmp_path: Path)
         assert read_committed(address, 2) == [b"1", b"2"]
         write_transaction(address, [b"3"])
     assert stored(data) == [b"1", b"2", b"3"]
-    assert "txnkafka-server" not in {thread.name for thread in threading.enumerate()}
+    assert (open_files(data), threads()) == ([], [])
 
 
 def test_groups_commit_and_settings_count(tmp_path: Path) -> None:
@@ -101,6 +113,7 @@ def test_a_refused_address_leaves_the_broker_open(tmp_path: Path) -> None:
         with pytest.raises(OSError, match=f"cannot listen on {taken}: .*; port 0 picks a free port"):
             broker.serve(taken)
         assert repr(broker).endswith(" open>")
+        assert threads() == []
         address = broker.serve("localhost:0")
         write_transaction(address, [b"1"])
         with pytest.raises(KafkaStorageError, match=f"is served already, at {address}"):
@@ -149,6 +162,27 @@ def test_a_broker_that_fails_is_released_and_recovered(
         broker.close()
     broker.close()
     assert not (tmp_path / ".kafka_cleanshutdown").exists()
+    assert (open_files(tmp_path), threads()) == ([], [])
+    with Broker.open(tmp_path, **SETTINGS) as again:
+        assert read_committed(again.serve("127.0.0.1:0"), 1) == [b"1"]
+
+
+def test_an_interrupted_close_waits_for_the_thread(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broker = Broker.open(tmp_path, **SETTINGS)
+    write_transaction(broker.serve("127.0.0.1:0"), [b"1"])
+    assert broker._server is not None
+    thread = broker._server._thread
+    interrupts = [KeyboardInterrupt()]
+
+    def join() -> None:
+        if interrupts:
+            raise interrupts.pop()
+        threading.Thread.join(thread)
+
+    monkeypatch.setattr(thread, "join", join)
+    with pytest.raises(KeyboardInterrupt):
+        broker.close()
+    assert not thread.is_alive()
     with Broker.open(tmp_path, **SETTINGS) as again:
         assert read_committed(again.serve("127.0.0.1:0"), 1) == [b"1"]
 

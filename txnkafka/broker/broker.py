@@ -293,3 +293,9 @@ class Broker:
         finally:
             self.manager.close()
             self.durability.run_soon()
+
+    def abandon(self) -> None:
+        """Close all files and release the directory, without making data durable: the next start recovers
+        it, as after a crash."""
+        self.metadata.log.release()
+        self.data.abandon()

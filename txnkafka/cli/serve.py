@@ -155,7 +155,7 @@ def _serve(
         gc.set_threshold(GARBAGE)
         _run(broker, clock, settings, metrics)
     except BaseException:
-        broker.data.abandon()  # the next start recovers data that is not durable
+        broker.abandon()  # the next start recovers data that is not durable
         raise
     finally:
         if metrics is not None:

@@ -47,7 +47,7 @@ def recover(files: DataFiles, path: str, *, now_ms: int) -> Recovered:
         steps = [(None, step) for step in data.repairs_of_directory]
         recovered = Recovered(dict(data.refused), [*steps, *of_partitions])
     except BaseException:
-        broker.data.abandon()
+        broker.abandon()
         raise
     broker.close()
     return recovered

@@ -1,4 +1,4 @@
-"""Warns about listeners that other machines can reach: connections are not encrypted, nor authenticated."""
+"""Warns about listeners that other machines can reach: nothing is encrypted or authenticated."""
 
 from __future__ import annotations
 

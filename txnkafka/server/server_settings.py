@@ -42,7 +42,7 @@ def server_settings(
 ) -> ServerSettings:
     """Return the settings ``given`` by Kafka's names, for the data directory ``data``. The server listens on
     ``addresses`` (hosts and ports) instead of ``listeners``; without both, on 127.0.0.1:9092. Raises
-    SettingsError for settings that Kafka would refuse, and for those of features that are not served."""
+    SettingsError for settings that Kafka would refuse, and for settings of unsupported features."""
     try:
         _check_metadata_directory(given, data)
         return ServerSettings(_node_id(given), _listeners(addresses, given), _broker_config(given))

@@ -1,4 +1,4 @@
-"""``ServerThread``: serves a broker on an event loop in a thread of its own."""
+"""``ServerThread``: serves a broker on an event loop in a separate thread."""
 
 from __future__ import annotations
 
@@ -44,10 +44,18 @@ class ServerThread:
 
     def stop(self) -> None:
         """Stop like ``serve`` on SIGTERM: answer the acknowledged requests, and wait until the broker is
-        idle. The caller then reads ``failure``. Safe to call twice."""
+        idle. The caller then reads ``failure``. Safe to call twice. A KeyboardInterrupt is raised after the
+        thread has ended: until then it uses the broker."""
         with suppress(RuntimeError):  # the loop has ended already
             self._loop.call_soon_threadsafe(self._server.stop)
-        self._thread.join()
+        interrupt: KeyboardInterrupt | None = None
+        while self._thread.is_alive():
+            try:
+                self._thread.join()
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
     def _run(self) -> None:
         try:
