@@ -1,7 +1,7 @@
-"""The compiled modules. In a source tree they may be missing, which the first import of one says."""
+"""The compiled modules. In a source tree they may be missing; the first import of one reports it."""
 
 try:
-    import txnkafka._core.mapping  # noqa: F401  # loaded by all that use another of them, too
+    import txnkafka._core.mapping  # noqa: F401  # every user of a compiled module loads it
 except ModuleNotFoundError as error:
     if error.name != "txnkafka._core.mapping":
         raise

@@ -42,7 +42,7 @@ from txnkafka._core.bytes cimport load_i16, load_i32, load_i64, load_u32, read_v
 from txnkafka._core.crc32c cimport crc32c_of
 
 cdef enum:
-    MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field: the size must be an int32, too
+    MAX_SIZE = 0x7FFFFFFF - LOG_OVERHEAD    # of the length field: the size must also be an int32
     # set in the markers of a topic with LogAppendTime, and by the cleaner
     MAY_BE_IN_MARKER = ATTRIBUTE_LOG_APPEND_TIME | ATTRIBUTE_DELETE_HORIZON
     MARKER_SIZE = 78                        # of the batch of an end transaction marker (EndTransactionMarker)
@@ -62,7 +62,7 @@ cdef enum Stop:                 # where the walk over batches ended
 
 cdef struct BatchEntry:
     int64_t position            # of the batch's first byte in the file
-    int64_t base_offset         # magic 0 and 1: of the wrapper, which is that of its last record
+    int64_t base_offset         # magic 0 and 1: of the wrapper, equal to its last record's
     int64_t last_offset
     int64_t base_timestamp      # with the delete horizon bit: the horizon
     int64_t max_timestamp
@@ -180,8 +180,8 @@ cdef inline Stop read_header(const uint8_t* p, int64_t size, BatchEntry* e) noex
 
 
 cdef inline bint may_be_marker(const BatchEntry* e) noexcept nogil:
-    """Whether a data batch looks like an end marker whose control bit is damaged: transactional, without a
-    sequence, and of the size of a marker."""
+    """Return whether a data batch looks like an end marker whose control bit is damaged: transactional,
+    without a sequence, and of the size of a marker."""
     return (
         e.size == MARKER_SIZE and e.base_sequence < 0 and e.attributes & ATTRIBUTE_TRANSACTIONAL != 0
     )

@@ -22,7 +22,7 @@ cdef enum:
 cdef enum:
     # of every magic
     LOG_OVERHEAD = 12               # base offset and length: the length counts the bytes after these
-    MIN_FRAME = 17                  # up to and with the magic byte: enough to recognize the format
+    MIN_FRAME = 17                  # up to and including the magic byte: enough to recognize the format
     MIN_SIZE_0 = 14                 # length field of the smallest magic 0 and 1 entries and magic 2 batch
     MIN_SIZE_1 = 22
     MIN_SIZE_2 = 49
@@ -52,4 +52,4 @@ cdef enum:
     MAGIC_0 = 0
     MAGIC_1 = 1
     MAGIC_2 = 2
-    UNKNOWN_MAGIC = 127             # the CRC is that of a magic 2 batch, but the magic byte is unknown
+    UNKNOWN_MAGIC = 127             # the CRC matches a magic 2 batch, but the magic byte is unknown

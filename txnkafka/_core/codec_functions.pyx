@@ -64,7 +64,7 @@ def use_bindings(dict files):
     for codec, path in files.items():
         file = os.fsencode(path)
         if not 1 <= codec <= 4:
-            raise ValueError(f"there is no codec {codec}")
+            raise ValueError(f"unknown codec {codec}")
         if not name_binding(codec, file):
             raise MemoryError("no memory for the name of a library")
 
@@ -139,7 +139,7 @@ cdef class CodecFunctions:
         int64_t large,
     ):
         """Check the CRCs of the selected ones of batches ``start`` to ``stop``, all of magic 2, and
-        decompress them one after the other to ``output[end:]``.
+        decompress them one after another to ``output[end:]``.
 
         ``source`` begins at byte ``position`` of the file. Begin and end of the records of batch
         ``start + k`` in ``output`` become ``regions[2 * k]`` and ``regions[2 * k + 1]``, 0 and 0 if it is not

@@ -78,7 +78,7 @@ cdef class Batch:
         if stop == NULL:
             raise CorruptRecordError(f"record {number} of {self.count} in the batch is damaged")
         if number + 1 == self.count and stop != end:
-            raise CorruptRecordError(f"bytes are left behind the {self.count} records of the batch")
+            raise CorruptRecordError(f"bytes are left after the {self.count} records of the batch")
         if number == 0:
             self.previous_delta = -1
         if not self.previous_delta < r.offset_delta <= self.last_delta:
@@ -216,8 +216,8 @@ cdef class Survivors:
 
 
 cdef bint survives(OffsetMap keys, int64_t offset, const record_fields* r, bint keep_tombstones) except -1:
-    """Whether a record is kept: above the offsets of the map always, without a key never, else if it is the
-    last one of its key."""
+    """Return whether a record is kept: above the offsets of the map always, without a key never, else if it
+    is the last one of its key."""
     if offset > keys.latest_offset:
         return True
     if r.key_length < 0 or offset < keys.find(r.key, r.key_length):

@@ -35,7 +35,7 @@ def crc32c_with(str name, const uint8_t[::1] data not None, uint32_t value=0):
     for i in range(crc_implementation_count):
         if crc_name(i).decode() == name:
             return _run(crc_function(i), data, value)
-    raise ValueError(f"no CRC-32C implementation {name!r} here; there are {', '.join(implementations())}")
+    raise ValueError(f"no CRC-32C implementation {name!r} here, only {', '.join(implementations())}")
 
 
 cdef uint32_t _run(crc32c_function function, const uint8_t[::1] data, uint32_t value):

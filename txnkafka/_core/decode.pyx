@@ -74,7 +74,7 @@ cdef enum:
     PIECE = 4 << 10                 # instead of during the decoding of the previous one
 
 cdef enum:
-    # additional reasons besides those of record.h
+    # additional to the reasons in record.h
     BAD_CRC = 100
     WRONG_MAGIC = 101
     OUTSIDE = 102
@@ -87,7 +87,7 @@ _REASONS = {
     RECORD_HEADER_KEY: "a header key has a negative length",
     RECORD_SIZE: "a record is longer than its fields",
     RECORD_COUNT: "the batch holds fewer records than its header says",
-    RECORD_TRAILING: "bytes are left behind the last record of the batch",
+    RECORD_TRAILING: "bytes are left after the last record of the batch",
     RECORD_MANY_HEADERS: f"a record has more than {MAX_RECORD_HEADERS} headers, the most that are decoded",
     BAD_CRC: "the CRC of the batch does not match its bytes",
     WRONG_MAGIC: "the magic byte of the batch is not 0, 1 or 2",
@@ -408,7 +408,7 @@ cdef int decode_one(
     batch.ahead = ahead if end - records < LARGE_BATCH else PIECE
     batch.start_offset = chunk.start_offset
     if selected == BOUNDED and columns.sink.count:
-        # a batch that overlaps the one before it: the consumer would not go back either
+        # a batch that overlaps its predecessor: a consumer would not go back
         batch.start_offset = max(batch.start_offset, columns.sink.offsets[columns.sink.count - 1] + 1)
     batch.end_offset = chunk.end_offset
     error = walk_batch(&batch, &columns.sink, columns.views, columns.with_headers, selected == BOUNDED)

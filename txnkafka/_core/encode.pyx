@@ -252,7 +252,7 @@ def replace_payload(batch not None, payload not None, *, int codec):
     cdef bytearray result
     cdef uint8_t* p
     if not 0 <= codec <= 4:
-        raise ValueError(f"there is no codec {codec}; Kafka has 0 to 4")
+        raise ValueError(f"unknown codec {codec}: Kafka has 0 to 4")
     cdef const uint8_t* header = open_batch(&old, batch, 0, PyBUF_SIMPLE)
     try:
         PyObject_GetBuffer(payload, &new, PyBUF_SIMPLE)

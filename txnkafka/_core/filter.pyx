@@ -18,7 +18,7 @@ def filter_records(
     Raises ValueError for a mask or a target that does not fit, and BufferError while a column of ``target``
     is in use."""
     cdef Sizes sizes
-    cdef const uint8_t[::1] chosen = bytes(mask)  # nobody can change it between the two passes
+    cdef const uint8_t[::1] chosen = bytes(mask)  # a copy, which cannot change between the two passes
     if source is target or source.views != target.views or source.with_headers != target.with_headers:
         raise ValueError("the target must be other columns of the same form")
     target.reset()

@@ -140,8 +140,8 @@ def decode_legacy(
 
     Returns the number of the entry to continue with: less than ``stop`` when much was decompressed, or when a
     damaged entry comes next; raises CorruptRecordError when that is the first selected one. Its ``offset`` is
-    where reading can go on: ``start_offset``, or behind the selected batch before. With a list ``large``, a
-    wrapper that decompresses to more than ``piece_bytes`` is checked and added to the list as
+    where reading can continue: ``start_offset``, or after the previous selected batch. With a list ``large``,
+    a wrapper that decompresses to more than ``piece_bytes`` is checked and added to the list as
     ``WrapperPieces``, whose records follow those in the columns, and the call ends after it.
     """
     cdef IndexHold _held = index.hold()
@@ -180,7 +180,7 @@ cdef Py_ssize_t decode_entries(Chunk* chunk, BatchIndex index, const uint8_t[::1
         except CorruptRecordError as error:
             if decoded:
                 return i
-            # not the entry's own offset: of a wrapper it is that of the last record
+            # not the entry's own offset, which in a wrapper is its last record's
             error.position, error.offset = index.entries[i].position, chunk.next_offset
             raise
         if pieces is not None:
@@ -259,7 +259,7 @@ cdef WrapperPieces decode_wrapper(Chunk* chunk, Entry* wrapper, RecordColumns co
 cdef class WrapperPieces:
     """The entries of one sound wrapper, decoded piece by piece."""
 
-    cdef const uint8_t[::1] buffer  # the decompressor's: it must not be reset meanwhile
+    cdef const uint8_t[::1] buffer  # the decompressor's, which must not be reset before the end
     cdef Chunk chunk
     cdef Row row                    # begins where the next piece begins
     cdef Entry wrapper

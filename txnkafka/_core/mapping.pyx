@@ -86,8 +86,8 @@ cdef class Mapping:
         return memoryview(self)[position:position + length]
 
     def changed(self):
-        """Whether the file has changed since it was mapped (bytes, size, names), or some of its bytes could
-        not be read."""
+        """Return whether the file has changed since it was mapped (bytes, size, names), or some of its bytes
+        could not be read."""
         cdef stat_t status
         if self.region.lost or fstat(self.region.descriptor, &status) != 0:
             return True

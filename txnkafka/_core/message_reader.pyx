@@ -59,14 +59,14 @@ cdef const char* DIGITS = BASE64
 
 
 def read(Table table not None, data, Py_ssize_t position, list left not None):
-    """Return the struct at ``position`` and the position behind it. ``left`` is how many values it may have,
+    """Return the struct at ``position`` and the position after it. ``left`` is how many values it may have,
     which becomes what remains of them, and how many in all. Raises ``SchemaError``."""
     cdef Py_buffer view
     cdef Input input
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
     try:
         if PyMemoryView_Check(data) and not has_bytes(PyMemoryView_GET_BUFFER(data)):
-            data = data.cast("B")  # of which records are slices
+            data = data.cast("B")  # records are slices of it
         start(&input, &view, data, position, left[1])
         input.left = left[0]
         try:
@@ -80,7 +80,7 @@ def read(Table table not None, data, Py_ssize_t position, list left not None):
 
 def read_client_id(data, Py_ssize_t position, bint flexible, Py_ssize_t limit):
     """Return the end of a request's header: its client id, which is never compact (KIP-482), and the position
-    behind it and, where it is ``flexible``, tagged fields. Raises ``SchemaError``."""
+    after it and, where it is ``flexible``, tagged fields. Raises ``SchemaError``."""
     cdef Py_buffer view
     cdef Input input
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -95,7 +95,7 @@ def read_client_id(data, Py_ssize_t position, bint flexible, Py_ssize_t limit):
 
 
 def skip_tagged_fields(data, Py_ssize_t position, Py_ssize_t limit):
-    """Return the position behind the tagged fields of a header. Raises ``SchemaError``."""
+    """Return the position after the tagged fields of a header. Raises ``SchemaError``."""
     cdef Py_buffer view
     cdef Input input
     PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
@@ -219,7 +219,7 @@ cdef object uuid_text(const uint8_t* p):
 
 
 cdef object read_inner(Part part, Input* input):
-    """A struct that is a field; where it may be null behind an int8, which is 1 or says null."""
+    """A struct that is a field; if it may be null, it follows an int8, which is 1 or means null."""
     cdef int presence, null
     try:
         if part.nullable:

@@ -1,4 +1,4 @@
-# Programs of message_reader and message_writer: what a struct of one version consists of.
+# Programs of message_reader and message_writer: the parts of a struct in one version.
 from cpython.object cimport PyObject, PyTypeObject
 from libc.stdint cimport int64_t
 

@@ -110,7 +110,7 @@ def write(Table table not None, value):
 
 
 def write_frame(Table table not None, bytes header not None, value):
-    """Return the buffers of a header and a message, behind four bytes with their size. Raises
+    """Return the buffers of a header and a message, after four bytes with their size. Raises
     ``SchemaError``."""
     cdef Output out = Output.__new__(Output)
     cdef Py_ssize_t size = PyBytes_GET_SIZE(header)
@@ -172,7 +172,7 @@ cdef object field_of(Table table, Part part, object value):
 
 
 cdef bint differs(Part part, object value) except -1:
-    """Whether a value is not the default; an empty list is as good as an empty tuple."""
+    """Return whether a value is not the default; an empty list is as good as an empty tuple."""
     cdef object default = part.default
     if value is default:
         return False
@@ -201,7 +201,7 @@ cdef int write_part(Part part, object value, Output out) except -1:
 
 
 cdef int write_inner(Part part, object value, Output out) except -1:
-    """A struct that is a field; where it may be null behind a byte, which is 1 or says null."""
+    """A struct that is a field; if it may be null, it follows a byte, which is 1 or means null."""
     if value is None:
         if not part.nullable:
             raise misfit("struct", None).inside(part.name)
@@ -303,7 +303,7 @@ cdef int write_text(Part part, object value, Output out) except -1:
     try:
         text = PyUnicode_AsUTF8AndSize(value, &size)
     except UnicodeEncodeError:
-        reason = f"{short_repr(value)} has a lone surrogate, which is no UTF-8"
+        reason = f"{short_repr(value)} has a lone surrogate, which UTF-8 cannot encode"
         raise SchemaError(reason).inside(part.name) from None
     if size > MAX_STRING_BYTES:
         raise SchemaError(f"string has {size} bytes, more than {MAX_STRING_BYTES}").inside(part.name)
@@ -355,7 +355,7 @@ cdef int write_array(Part part, object value, Output out) except -1:
         return write_length(part, -1, out)
     if part.strict:
         check_list(part, value)
-    elements = tuple(value)  # a list may change meanwhile
+    elements = tuple(value)  # a list may change during the iteration
     write_length(part, len(elements), out)
     try:
         for i in range(PyTuple_GET_SIZE(elements)):
@@ -412,7 +412,7 @@ cdef int write_tagged_field(Part part, object value, Output out) except -1:
     if size < 0x80:
         out.data[start] = <uint8_t>size
         return 0
-    write_uvarint(size, out)  # behind the field, for its length
+    write_uvarint(size, out)  # after the field, for its length
     length = out.size - start - 1 - size
     out.size = start + 1 + size
     out.more(length - 1)
@@ -431,7 +431,7 @@ cdef int write_unknown(tuple field, Output out) except -1:
     return 0
 
 
-# What dictionaries are checked for
+# Checks of dictionaries
 
 
 cdef int check_fields(Table table, object value) except -1:

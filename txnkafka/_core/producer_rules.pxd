@@ -31,7 +31,7 @@ cdef enum Verdict:
     OLD_MARKER
     OLD_COORDINATOR
 
-cdef enum Anomaly:              # faults in a log, in the order in which those of one batch are reported
+cdef enum Anomaly:              # faults in a log, in the order in which they are reported for a batch
     PRODUCER_EPOCH_BACK
     NON_TRANSACTIONAL
     SEQUENCE_GAP
@@ -143,7 +143,7 @@ cdef inline Verdict judge_marker(producer* p, const BatchEntry* e, const Request
         return FINE
     if r.transaction_version < 0:
         return NO_VERSION
-    # With transaction version 2 a marker has the epoch after that of the data. The same epoch again is a
+    # With transaction version 2 a marker has the epoch after the epoch of the data. The same epoch again is a
     # retry of a written marker, if no transaction is open; the largest epoch has no successor.
     if e.producer_epoch < epoch or (
         e.producer_epoch == epoch and r.transaction_version >= 2
@@ -191,7 +191,7 @@ cdef inline int data_anomalies(
         found[count] = NON_TRANSACTIONAL
         count += 1
     if e.base_sequence != expected and e.base_sequence != -1 and expected != -1:
-        # Sequences wrap at 2^31: one in the half circle ahead is a gap, one in the other half is behind.
+        # Sequences wrap at 2^31: a number in the half circle ahead is a gap, in the other a repetition.
         if (<int64_t>e.base_sequence - expected) & INT32_MAX >= 1 << 30:
             found[count] = SEQUENCE_BACK
             count += 1

@@ -75,7 +75,7 @@ SEED[0], SEED[1] = [<uint64_t>int.from_bytes(urandom(8), "little") | 1 for _ in 
 KnownBatch = namedtuple("KnownBatch", [
     "first_sequence", "last_sequence", "first_offset", "last_offset", "timestamp",
 ], module=__name__)
-KnownBatch.__doc__ = "A batch by which a retry of it is recognised."
+KnownBatch.__doc__ = "A batch that identifies its retries."
 
 
 cdef object as_known_batch(const known_batch batch):
@@ -182,7 +182,7 @@ cdef class ProducerTable:
         cdef Ended ended
         cdef int outcome
         if not batch.is_readable:
-            raise ValueError("what was written is no whole batch")
+            raise ValueError("the bytes that were written are not a whole batch")
         outcome = apply(&self.t, table_place(&self.t, batch.entry.producer_id), &batch.entry, &ended.txn)
         if outcome < 0:
             raise MemoryError("no memory for the producers of a partition")
@@ -281,7 +281,7 @@ cdef class ProducerTable:
                     remember(p, &batches.entries[i])
 
     def misses_older(self, int64_t producer_id):
-        """Whether the log may contain older batches of the producer's epoch than the known ones."""
+        """Return whether the log may contain older batches of the producer's epoch than the known ones."""
         cdef producer* p = table_find(&self.t, producer_id)
         return p != NULL and p.partial
 
@@ -332,7 +332,7 @@ cdef class ProducerTable:
         return self.t.evicted
 
     def is_active(self, int64_t producer_id):
-        """Whether the table has the producer."""
+        """Return whether the table has the producer."""
         return table_place(&self.t, producer_id) != NO_PLACE
 
     def entry(self, int64_t producer_id):
@@ -441,7 +441,7 @@ cdef int check_snapshot(const uint8_t* p, Py_ssize_t size) except -1:
     """Check the checksum before anything else; then the number of entries must match the size of the file."""
     cdef uint32_t computed
     if size < SNAPSHOT_HEAD:
-        raise CorruptFileError(f"{size} bytes are no producer snapshot", position=0)
+        raise CorruptFileError(f"{size} bytes are not a producer snapshot", position=0)
     computed = crc32c_of(p + SNAPSHOT_CRC_BEGIN, <size_t>(size - SNAPSHOT_CRC_BEGIN))
     if load_u32(p + 2) != computed:
         raise CorruptFileError(
@@ -473,11 +473,11 @@ cdef int load_entries(producer_table* t, const uint8_t* p, Py_ssize_t size, int6
     if outcome == BEYOND:
         text = (
             f"producer {load_i64(p + position)} has offset {entry_offset(p + position)}, "
-            f"the snapshot is that of offset {end_offset}"
+            f"the snapshot ends at offset {end_offset}"
         )
         raise CorruptFileError(text, position=position)
     if outcome == TWICE:
-        raise CorruptFileError("a producer stands in the snapshot twice", position=position)
+        raise CorruptFileError("a producer is in the snapshot twice", position=position)
     if outcome == NO_MEMORY_FOR_IT:
         raise MemoryError("no memory for the producers of a partition")
     return 0

@@ -48,14 +48,14 @@ OpenRange = namedtuple("OpenRange", [
     "batches", "records", "bytes", "across_hole",
 ], module=__name__)
 OpenRange.__doc__ = """The batches so far of a transaction that has not ended. ``across_hole``: its marker may
-have been lost behind them."""
+have been lost after them."""
 
 
 cdef class CountedTransaction:
     cdef int64_t first_offset, last_offset, first_timestamp, last_timestamp, records, size
     cdef int32_t batches
     cdef int16_t producer_epoch
-    cdef int64_t holes              # in front of it
+    cdef int64_t holes              # before it
 
     cdef object end(self, int64_t producer_id, str outcome, BatchEntry* marker):
         """Return the ended transaction; ``marker`` is NULL if there is none."""
@@ -155,7 +155,7 @@ cdef class TransactionScan:
     cdef int data(self, BatchEntry* e) except -1:
         cdef CountedTransaction transaction = self.current.get(e.producer_id)
         if transaction is not None and transaction.holes < self.holes:
-            # The next marker ends what follows the hole. Whether it also ends what is in front is not known.
+            # The next marker ends the batches after the hole. Whether it also ends those before is unknown.
             self.ended.append(transaction.end(e.producer_id, "undecided", NULL))
             del self.current[e.producer_id]
             transaction = None
@@ -184,8 +184,8 @@ cdef class TransactionScan:
         transaction = self.current.pop(e.producer_id, None)
         if transaction is None:
             return 0
-        # The epoch does not help: the next one is that of the marker with transaction version 2, and that of
-        # the producer's next transaction, after InitProducerId, with version 1.
+        # The epoch does not help: the next epoch belongs to the marker with transaction version 2, and to the
+        # producer's next transaction, after InitProducerId, with version 1.
         if transaction.holes < self.holes:
             outcome = "undecided"
         else:
@@ -321,7 +321,7 @@ cdef void choose(
         if e.base_offset >= end_offset and e.count >= 0:
             continue
         if e.crc_wrong:
-            chosen[i] = WHOLE           # decoding will say that it is damaged
+            chosen[i] = WHOLE           # decoding will report the damage
             next_offset = e.last_offset + 1
             continue
         if e.attributes & ATTRIBUTE_CONTROL:

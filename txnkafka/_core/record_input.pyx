@@ -81,7 +81,7 @@ cdef int fill(
     cdef Py_buffer* view
     if offsets is None:
         if data is not None or validity is not None:
-            raise TypeError(f"{name}_data and {name}_validity say nothing without {name}_offsets")
+            raise TypeError(f"{name}_data and {name}_validity need {name}_offsets")
         return 0
     column.offsets = integers(kept, offsets, name + "_offsets", count + 1, &column.wide)
     if data is not None:
@@ -138,7 +138,7 @@ cdef class InputColumns(RecordInput):
         fill(&to.values, kept, "value", self.count, value_offsets, value_data, value_validity)
         if header_offsets is None:
             if header_key_offsets is not None or header_value_offsets is not None:
-                raise TypeError("header_offsets must say which headers belong to which record")
+                raise TypeError("header_offsets are needed to assign headers to records")
             return
         if header_key_offsets is None:
             raise TypeError("headers need header_key_offsets: the key of a header is never null")
@@ -161,7 +161,7 @@ cdef class InputRecords(RecordInput):
     """
 
     def __cinit__(self, records):
-        # a tuple of tuples cannot change, whatever Python code runs meanwhile
+        # a tuple of tuples cannot change, whatever Python code runs
         self.records = records if type(records) is tuple else tuple(records)
         self.kept = []
         self.count = PyTuple_GET_SIZE(self.records)
@@ -193,7 +193,7 @@ cdef class InputRecords(RecordInput):
             record = <object>PyTuple_GET_ITEM(self.records, i)
             parts = PyTuple_GET_SIZE(record) if isinstance(record, tuple) else 0
             if parts != 3 and parts != 4:
-                raise TypeError(f"record {i} must be a tuple (key, value, timestamp) or with headers behind")
+                raise TypeError(f"record {i} must be a tuple (key, value, timestamp) or (…, headers)")
             self.take_bytes(&self.fields[i], <object>PyTuple_GET_ITEM(record, 0), "key", i)
             self.take_bytes(&self.fields[count + i], <object>PyTuple_GET_ITEM(record, 1), "value", i)
             self.numbers[i] = milliseconds(<object>PyTuple_GET_ITEM(record, 2), i)

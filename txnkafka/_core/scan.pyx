@@ -55,7 +55,7 @@ BatchHeader = namedtuple("BatchHeader", [
     "producer_id", "producer_epoch", "base_sequence", "partition_leader_epoch", "attributes", "magic", "crc",
     "control_type", "coordinator_epoch",
 ], module=__name__)
-BatchHeader.__doc__ = "What the header of one batch says; see txnkafka/_core/batch_entry.pxd for each field."
+BatchHeader.__doc__ = "The header of one batch; see txnkafka/_core/batch_entry.pxd for each field."
 
 BatchPosition = namedtuple(
     "BatchPosition", ["position", "size", "base_offset", "last_offset"], module=__name__
@@ -183,7 +183,7 @@ cdef class BatchIndex:
         """Return the number of the first batch whose last offset is ``wanted`` or higher; ``len(index)`` when
         there is none."""
         cdef IndexHold _held = self.hold()
-        if wanted > INT64_MAX:      # the sum of a base offset and what a file says
+        if wanted > INT64_MAX:      # the sum of a base offset and a number in a file
             return self.count
         cdef int64_t offset = wanted
         cdef Py_ssize_t low = 0, high = self.count, middle
@@ -239,7 +239,7 @@ cdef class BatchIndex:
         return self.count
 
     def has_gaps(self, int64_t next_offset):
-        """Whether offsets from ``next_offset`` on are missing before or in a batch, or may be missing: the
+        """Return whether offsets from ``next_offset`` on are or may be missing before or in a batch: the
         header of a compressed wrapper of magic 0 or 1 does not contain its number of records."""
         cdef IndexHold _held = self.hold()
         cdef Py_ssize_t i

@@ -5,10 +5,10 @@ from txnkafka._core.validate cimport IncomingBatch
 
 
 cdef class SegmentWriter:
-    cdef object settings                    # the LogConfig; what appends need of it:
+    cdef object settings                    # the LogConfig; appends need these values:
     cdef int64_t segment_bytes, roll_ms, interval_bytes, index_bytes
     cdef object offsets, times              # the sparse indexes
-    cdef bint has_index_room                # whether both had room when they were looked at last
+    cdef bint has_index_room                # whether both had room when last checked
     cdef public object files, txn_index
     cdef public int64_t base_offset, size, created_ms, modified_ms, roll_jitter_ms
     cdef public int64_t max_timestamp, max_timestamp_offset, bytes_since_entry

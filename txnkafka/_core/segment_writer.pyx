@@ -51,23 +51,23 @@ cdef class SegmentWriter:
         self.times, self.has_index_room = index, False
 
     def fits(self, int64_t last_offset):
-        """Whether the offset fits an index entry (an int32 above the base offset)."""
+        """Return whether the offset fits an index entry (an int32 above the base offset)."""
         return 0 <= last_offset - self.base_offset <= INT32_MAX
 
     def indexes_are_full(self):
-        """Whether an index is full; the last slot of the time index is reserved for the segment's end."""
+        """Return whether an index is full; the last slot of the time index is reserved."""
         return (
             <int64_t>len(self.offsets.content) + OFFSET_ENTRY > self.index_bytes
             or <int64_t>len(self.times.content) + 2 * TIME_ENTRY > self.index_bytes
         )
 
     def entries_grew(self):
-        """Look at the room in the indexes again: entries were added."""
+        """Check the room in the indexes again: entries were added."""
         self.has_index_room = False
 
     def should_roll(self, IncomingBatch batch not None, int64_t end_offset, int64_t now_ms):
-        """Whether a batch at ``end_offset`` must begin a new segment: by size, by age in the time of the
-        records, because an index is full, or because the offset is too far from the base offset. Raises
+        """Return whether a batch at ``end_offset`` must begin a new segment: by size, by age in the time of
+        the records, because an index is full, or because the offset is too far from the base offset. Raises
         CorruptRecordError and OSError."""
         return self.rolls_before(batch, end_offset, now_ms)
 

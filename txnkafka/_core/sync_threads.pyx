@@ -50,7 +50,7 @@ cdef class SyncThreads:
         """Begin to sync these files, at least one; they must stay open until ``finish``."""
         cdef int count = len(descriptors), i
         if self.count or not count:
-            raise ValueError("a group is under way" if self.count else "there is no file to sync")
+            raise ValueError("a group is under way" if self.count else "no file to sync")
         self.descriptors = <int*>grown(self.descriptors, count)
         self.errors = <int*>grown(self.errors, count)
         for i in range(count):
@@ -59,7 +59,7 @@ cdef class SyncThreads:
         begin_syncs(&self.group, self.descriptors, self.errors, count)
 
     def finish(self):
-        """Return the OSError of each file, None where it is synced; None for all while some are not."""
+        """Return the OSError of each file, None if it is synced; None for all while some are not."""
         cdef int i
         if not self.count or not take_sync_signal(&self.group):
             return None
@@ -68,7 +68,7 @@ cdef class SyncThreads:
         return found
 
     def close(self):
-        """Wait for the syncs that have begun, and end the threads; ``finish`` does not hear of them."""
+        """Wait for the syncs that have begun, and end the threads; ``finish`` does not report them."""
         with nogil:
             close_sync_threads(&self.group)
 

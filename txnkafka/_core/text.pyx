@@ -229,7 +229,7 @@ cdef class TextWriter:
         if not take(&older.users):
             older = Piece()
             take(&older.users)
-        # nor does a large line stay in memory while the next one is made
+        # do not keep a large line in memory while the next one is made
         if newer.capacity > PIECE_BYTES and not newer.users:
             newer = Piece()
         self.pieces = older, newer

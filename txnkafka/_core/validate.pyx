@@ -89,7 +89,7 @@ _REASONS = {
     RECORD_HEADER_KEY: "a header key has a negative length",
     RECORD_SIZE: "it is longer than its fields",
     RECORD_COUNT: "the batch ends before it",
-    RECORD_TRAILING: "bytes are left behind the last one",
+    RECORD_TRAILING: "bytes are left after the last one",
 }
 
 
@@ -335,8 +335,8 @@ cdef class BatchRules:
         return batch
 
     cdef bint has_room(self, IncomingBatch batch, int64_t end_offset) noexcept:
-        """Whether a log that ends at ``end_offset`` has offsets left for the batch, and a segment has room
-        for it."""
+        """Return whether a log that ends at ``end_offset`` has offsets left for the batch, and a segment has
+        room for it."""
         return batch.last_offset_delta < INT64_MAX - end_offset and batch.size <= self.segment_bytes
 
     def frame_fault(self, IncomingBatch batch not None, int origin):

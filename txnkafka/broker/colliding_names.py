@@ -30,7 +30,7 @@ class CollidingNames:
             return None
         if self._names_at != image.topic_changes:  # once for all topics of a request
             self._names_at = image.topic_changes
-            self._names = {_of_metrics(each): each for each in image.topics}
+            self._names = {_of_metrics(topic): topic for topic in image.topics}
         key = _of_metrics(name)
         return self._names.get(key) or self._in_creation.get(key)
 

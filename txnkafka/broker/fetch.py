@@ -164,7 +164,9 @@ class Fetches:
         except Exception:
             LOG.exception("a Fetch failed with UNKNOWN_SERVER_ERROR; the broker keeps running")
             failed = FetchedPartition(ErrorCode.UNKNOWN_SERVER_ERROR)
-            return Answer([(each.topic_partition, failed) for each in request.partitions], is_final=True)
+            return Answer(
+                [(partition.topic_partition, failed) for partition in request.partitions], is_final=True
+            )
 
     def _found(self, request: FetchRequest) -> Answer:
         """Read the partitions in their order. The first batch is returned whole, whatever its size, so

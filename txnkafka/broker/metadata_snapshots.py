@@ -65,7 +65,7 @@ class MetadataSnapshots:
         self._snapshot = SnapshotId(end, metadata.epoch)
         metadata.size_since_snapshot = 0
         previous = metadata.snapshots[-1] if metadata.snapshots else None
-        readers = [each.view() for each in log.segments if each.size and each.base_offset < end]
+        readers = [segment.view() for segment in log.segments if segment.size and segment.base_offset < end]
         self._steps = self._write(self._snapshot, previous, readers)
 
     def _write(

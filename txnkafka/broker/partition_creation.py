@@ -175,5 +175,5 @@ def _register(
 
 def _creation(broker: Broker, partitions: dict[TopicPartition, str]) -> Work | None:
     """Return the work that makes the missing directories; None if another attempt has made them."""
-    missing = {each: partitions[each] for each in partitions if each not in broker.logs}
+    missing = {partition: partitions[partition] for partition in partitions if partition not in broker.logs}
     return broker.data.creation(missing, now_ms=broker.now_ms) if missing else None

@@ -175,7 +175,7 @@ class Topics:
 
         def created(results: list[TopicResult]) -> None:
             ok = (ErrorCode.NONE, ErrorCode.TOPIC_ALREADY_EXISTS)
-            reply({each.name: ErrorCode.NONE if each.error in ok else each.error for each in results})
+            reply({result.name: ErrorCode.NONE if result.error in ok else result.error for result in results})
 
         self.create(wanted, created)
 

@@ -170,7 +170,7 @@ class Follower:
     def _where_to_go_on(self, view: PartitionView, next_offset: int) -> int:
         name, start, end = view.topic_partition, view.log_start_offset, view.log_end_offset
         if next_offset > end:
-            self._note(f"{name}: the log was truncated, and ends at {end}: printing goes on there")
+            self._note(f"{name}: the log was truncated, and ends at {end}: printing continues there")
         elif next_offset < start:
             self._note(f"{name}: deleted before it was printed: {offset_range(next_offset, start - 1)}")
         return max(start, min(next_offset, end))

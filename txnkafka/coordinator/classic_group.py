@@ -152,7 +152,7 @@ class ClassicGroup:
         leader = self.members.get(self.leader or "")
         if leader is not None and leader.joining is not None:
             return True
-        joined = next((each for each in self.members.values() if each.joining is not None), None)
+        joined = next((member for member in self.members.values() if member.joining is not None), None)
         if joined is not None:
             self.leader = joined.member_id
         return joined is not None
@@ -176,7 +176,7 @@ class ClassicGroup:
         if not self.members:  # the last member has left while an assigned id is still pending
             return bool(protocols) and protocol_type == self.protocol_type
         common = self._common()
-        return protocol_type == self.protocol_type and any(each.name in common for each in protocols)
+        return protocol_type == self.protocol_type and any(protocol.name in common for protocol in protocols)
 
     def _common(self) -> set[str]:
         """Return the protocols that all members support."""
@@ -212,8 +212,8 @@ class ClassicGroup:
     def for_leader(self) -> list[tuple[str, str | None, bytes]]:
         """Return all members with their metadata, for the leader."""
         return [
-            (each.member_id, each.group_instance_id, each.metadata(self.protocol))
-            for each in self.members.values()
+            (member.member_id, member.group_instance_id, member.metadata(self.protocol))
+            for member in self.members.values()
         ]
 
 

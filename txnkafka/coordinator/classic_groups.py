@@ -59,7 +59,7 @@ class ClassicGroups:
             is_waiting = there is not None and there.joining is not None
             if is_waiting or len(members) < most:  # most groups are far from full: no count
                 return True
-            return sum(each.joining is not None for each in members.values()) < most
+            return sum(member.joining is not None for member in members.values()) < most
         return member_id in members or len(members) < most
 
     def _join_new(self, group: ClassicGroup, request: JoinGroup, reply: Callable[[Joined], None]) -> None:

@@ -121,7 +121,7 @@ class ClassicMembers:
         """Return whether ``replaced`` is the last member of the consumer protocol, and the group may be
         downgraded.
         """
-        others = [each for each in group.members.values() if each.member_id != replaced.member_id]
+        others = [member for member in group.members.values() if member.member_id != replaced.member_id]
         config = self.groups.rebalance.config
         is_small = len(group.members) <= config.max_size
         return config.consumer.migration_policy.may_downgrade and is_small and group.are_classic(others)
@@ -146,9 +146,9 @@ class ClassicMembers:
             target = update.present_target
             update.reconcile(group.assignment_epoch, target, claimed, is_subscription_new=is_new)
         joining, old_id = update.new, replaced.member_id
-        ids = [joining.member_id if each == old_id else each for each in group.members]
+        ids = [joining.member_id if member_id == old_id else member_id for member_id in group.members]
         update.records.extend(consumer_records.group_tombstones(group, ids))
-        members = [each for each in group.members.values() if each.member_id != old_id]
+        members = [member for member in group.members.values() if member.member_id != old_id]
         targets: dict[str, Target] = {**group.targets, joining.member_id: group.targets.get(old_id, {})}
         image, now_ms = self.groups.host.image, self.groups.rebalance.now_ms
         classic = classic_of(group, [*members, joining], targets, image, now_ms)

@@ -95,7 +95,7 @@ class ConsumerMember:
         classic = self.classic and {
             "session_timeout_ms": self.classic.session_timeout_ms,
             "supported_protocols": [
-                {"name": each.name, "metadata": each.metadata} for each in self.classic.protocols
+                {"name": protocol.name, "metadata": protocol.metadata} for protocol in self.classic.protocols
             ],
         }
         return {

@@ -67,10 +67,10 @@ def describe_classic(group: AnyGroup | ErrorCode, group_id: str) -> DescribedGro
         return DescribedGroup(E.GROUP_ID_NOT_FOUND, message=f"Group {group_id} is not a classic group.")
     is_stable = group.state is GroupState.STABLE
     members = []
-    for each in group.members.values():
-        metadata = each.metadata(group.protocol) if is_stable else b""
-        identity = each.member_id, each.group_instance_id, each.client_id, each.client_host
-        members.append(DescribedMember(*identity, metadata, each.assignment))
+    for member in group.members.values():
+        metadata = member.metadata(group.protocol) if is_stable else b""
+        identity = member.member_id, member.group_instance_id, member.client_id, member.client_host
+        members.append(DescribedMember(*identity, metadata, member.assignment))
     protocol = group.protocol if is_stable else None
     return DescribedGroup(E.NONE, group.state.value, group.protocol_type or "", protocol or "", members)
 

@@ -129,7 +129,8 @@ class OffsetManager:
             found = offsets.committed(group_id)
             partitions = [TopicPartition(each.topic, each.partition) for each in found]
         fetched = {
-            each: offsets.fetch(group_id, each, is_stable_wanted=require_stable) for each in partitions
+            partition: offsets.fetch(group_id, partition, is_stable_wanted=require_stable)
+            for partition in partitions
         }
         self._log.when_durable(group_id, lambda error: reply(append_error(error), {} if error else fetched))
 

@@ -29,7 +29,7 @@ __all__ = [
     "locking_process",
 ]
 
-LINK = "is a symbolic link, and nothing is written through links: put the file itself in its place"
+LINK = "is a symbolic link, and links are never written to: put the file itself in its place"
 NOT_REGULAR = "not a regular file"
 
 _held: dict[tuple[int, int], FileLock] = {}

@@ -116,7 +116,7 @@ class RemoteFileSystem:
         if path not in self._listings:
             infos = self._run(path, self._backend.ls, self._key(path), detail=True)
             if len(infos) == 1 and infos[0]["type"] == "file" and not self._name_below(path, infos[0]):
-                raise NotADirectoryError(errno.ENOTDIR, "is no directory", path)
+                raise NotADirectoryError(errno.ENOTDIR, "is not a directory", path)
             self._listings[path] = {}
             for info in infos:
                 self._enter(path, self._name_below(path, info), info)

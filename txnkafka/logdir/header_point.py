@@ -165,7 +165,7 @@ def check_follows(segment: SegmentReader, index: BatchIndex, next_offset: int) -
     """Raise CannotResumeError if batches after a point claim offsets before it: they would change decisions
     of the earlier pass."""
     if index.disorder(next_offset) < len(index) and min(index.base_offset) < next_offset:
-        raise CannotResumeError(f"{segment.path} has a batch below offset {next_offset} behind that offset")
+        raise CannotResumeError(f"{segment.path} has a batch below offset {next_offset} after that offset")
 
 
 def _crc_in(header: bytes, at: int) -> int:

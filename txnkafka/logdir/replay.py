@@ -72,7 +72,7 @@ def _bounded(
             if come > most:
                 raise KafkaError(
                     f"the last records of its keys have more than {most} bytes, which a log of this size "
-                    f"cannot need; the replay ends in front of offset {event.offset}"
+                    f"cannot need; the replay ends before offset {event.offset}"
                 )
             come = min(come, most // 2)
         yield event

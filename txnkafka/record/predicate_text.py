@@ -118,7 +118,7 @@ class _Parser:
         if kind == "sign" and token in _COMPARISONS:
             self.at += 1
             if self.tokens[self.at][0] == "sign" and self.tokens[self.at][1] in _COMPARISONS:
-                raise self.wrong(f"{token} must be followed by a value to compare with")
+                raise self.wrong(f"{token} must be followed by a value")
             return Comparison(operand, _COMPARISONS[token], (self.literal(operand),))
         if self.word("is"):
             negative = self.word("not")

@@ -72,13 +72,13 @@ def answered_topics(
             topic_id=topic.topic_id,
             partitions=tuple(
                 new_partition(
-                    partition_index=each.partition_index,
+                    partition_index=partition.partition_index,
                     error_code=errors.get(
-                        TopicPartition(name or "", each.partition_index),
+                        TopicPartition(name or "", partition.partition_index),
                         ErrorCode.UNKNOWN_TOPIC_ID if name is None else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                     ),
                 )
-                for each in topic.partitions
+                for partition in topic.partitions
             ),
         )
         for name, topic in zip(names, topics, strict=True)

@@ -104,7 +104,7 @@ class Connection(asyncio.BufferedProtocol):
             self.address = peer[0].removeprefix(MAPPED)
             self.peer = f"{self.address}:{peer[1]}"
         here = transport.get_extra_info("sockname")[0].removeprefix(MAPPED)
-        endpoints = [each.seen_at(here) for each in server.endpoints]
+        endpoints = [endpoint.seen_at(here) for endpoint in server.endpoints]
         _, host, port = endpoints[self._listener]
         node = Node(host, port, server.fetch_sessions, server.room, endpoints)
         self._peer = Peer(node, None, self.address)

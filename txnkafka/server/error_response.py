@@ -61,7 +61,7 @@ def error_response(api: Api, version: int, request: Any, error: ErrorCode) -> An
         return None
     directories = getattr(request, "dirs", ())
     if directories:  # AlterReplicaLogDirs is answered by topic
-        topics = tuple(topic for each in directories for topic in each.topics)
+        topics = tuple(topic for directory in directories for topic in directory.topics)
         request = replace(directories[0], topics=topics)
     return _failed(api.response, version, request, error)
 

@@ -184,7 +184,9 @@ class FetchSessions:
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_ms - oldest.used_ms >= IDLE_MS:
             return oldest
-        old = (each for each in self._sessions.values() if each.used_ms - each.created_ms > IDLE_MS)
+        old = (
+            session for session in self._sessions.values() if session.used_ms - session.created_ms > IDLE_MS
+        )
         smallest = min(old, key=lambda each: (len(each.partitions), each.id), default=None)
         return smallest if smallest is not None and len(smallest.partitions) < size else None
 

@@ -110,12 +110,12 @@ def listeners_of(settings: Mapping[str, str]) -> list[Listener]:
     """
     endpoints = _parsed(LISTENERS, settings.get(LISTENERS, _DEFAULT_LISTENERS))
     controller = _controller_names(settings)
-    of_broker = [each for each in endpoints if each.name not in controller]
+    of_broker = [endpoint for endpoint in endpoints if endpoint.name not in controller]
     if not of_broker:
         raise ValueError(f"{LISTENERS} has no listener for clients: all of them are in {CONTROLLER_NAMES}")
     protocols = _protocols(settings, controller)
-    for each in endpoints:
-        _check_protocol(each.name, protocols)
+    for endpoint in endpoints:
+        _check_protocol(endpoint.name, protocols)
     listeners = _advertised(of_broker, settings)
     _check_inter_broker(listeners, settings)
     return listeners
@@ -126,10 +126,10 @@ def _advertised(endpoints: Sequence[Endpoint], settings: Mapping[str, str]) -> l
     _check_ports(endpoints)
     text = settings.get(ADVERTISED, "").strip()
     if not text:
-        return [Listener(each) for each in endpoints]
+        return [Listener(endpoint) for endpoint in endpoints]
     controller = _controller_names(settings)
     given = {each.name: each for each in _parsed(ADVERTISED, text) if each.name not in controller}
-    names = [each.name for each in endpoints]
+    names = [endpoint.name for endpoint in endpoints]
     for each in given.values():
         if each.name not in names:
             raise ValueError(f"{ADVERTISED} has {each}, but the listeners are {', '.join(names)}")
@@ -140,7 +140,7 @@ def _advertised(endpoints: Sequence[Endpoint], settings: Mapping[str, str]) -> l
         raise ValueError(
             f"{ADVERTISED} has no address for the listener {missing[0]}: its clients would find no broker"
         )
-    return [Listener(each, given[each.name]) for each in endpoints]
+    return [Listener(endpoint, given[endpoint.name]) for endpoint in endpoints]
 
 
 def _parsed(setting: str, text: str) -> list[Endpoint]:
@@ -211,7 +211,7 @@ def _check_inter_broker(listeners: Iterable[Listener], settings: Mapping[str, st
     No other broker exists here, but Kafka would not start on these settings either.
     """
     name = settings.get(INTER_BROKER_NAME, "").strip().upper()
-    names = [each.listen.name for each in listeners]
+    names = [listener.listen.name for listener in listeners]
     if name and name not in names:
         raise ValueError(f"{INTER_BROKER_NAME} is {name}, but the listeners are {', '.join(names)}")
     protocol = settings.get(INTER_BROKER_PROTOCOL, DEFAULT_NAME).strip().upper()

@@ -84,8 +84,8 @@ def _bound(listeners: Sequence[Listener]) -> list[list[socket.socket]]:
     """
     bound: list[list[socket.socket]] = []
     try:
-        for each in listeners:
-            bound.append(bound_sockets(each.listen.host, each.listen.port))
+        for listener in listeners:
+            bound.append(bound_sockets(listener.listen.host, listener.listen.port))
     except OSError:
         for made in bound:
             for one in made:

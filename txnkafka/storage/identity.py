@@ -45,8 +45,8 @@ def identify(
         found = parse_meta_properties(files.read(path, SMALL_FILE_LIMIT))
     except CorruptFileError as error:
         raise LogDirError(
-            f"{path} is damaged, and says whose directory this is: {error.reason}. Restore it from "
-            "a copy, or write version=1, cluster.id, node.id and directory.id of its broker into it"
+            f"{path} is damaged, and the directory has no identity without it: {error.reason}. Restore it "
+            "from a copy, or write version=1, cluster.id, node.id and directory.id of its broker into it"
         ) from error
     for name, wanted, there in (
         ("cluster.id", cluster_id, found.cluster_id),
@@ -54,7 +54,7 @@ def identify(
     ):
         if wanted is not None and there is not None and wanted != there:
             raise LogDirError(
-                f"{path} says {name}={there}, not {wanted}: the directory belongs to another cluster or node"
+                f"{path} has {name}={there}, not {wanted}: the directory belongs to another cluster or node"
             )
     return found
 
@@ -82,9 +82,7 @@ def _make_identity(
     return made
 
 
-def topic_id_at_opening(
-    files: DataFiles, directory: str, *, had_batches: bool
-) -> tuple[str | None, bool]:
+def topic_id_at_opening(files: DataFiles, directory: str, *, had_batches: bool) -> tuple[str | None, bool]:
     """Return the topic id of a partition, and True if its damaged file was removed, which a crash left during
     the creation of a partition that never ``had_batches``. Raises CorruptFileError and OSError."""
     try:

@@ -112,7 +112,7 @@ def test_a_truncation_is_said_and_nothing_is_printed_twice(followed: Callable[..
         segment(log_dir).write_bytes(batch(0))
 
     steps = appends(batch(2), batch(4)), truncate, appends(batch(2, 1)), nothing
-    said = "t-0: the log was truncated, and ends at 2: printing goes on there"
+    said = "t-0: the log was truncated, and ends at 2: printing continues there"
     assert followed(*steps, said=said) == records(0, 1, 2, 3, 4, 5, 2)
 
 

@@ -167,4 +167,4 @@ def test_the_directory_of_another_node(run: Run, tmp_path: Path) -> None:
     (data / "meta.properties").write_text("version=1\ncluster.id=bhDGh5xtTyzEvcYk2A_VxQ\nnode.id=2\n")
     result = run("serve", "--data", data, "--listen", "127.0.0.1:0", "--config", "node.id=1")
     assert result.status == 2
-    assert "says node.id=2, not 1: the directory belongs to another cluster or node" in result.stderr
+    assert "has node.id=2, not 1: the directory belongs to another cluster or node" in result.stderr

@@ -44,7 +44,7 @@ REFUSED = {
     "header key has a negative length": (payload(b"\0\0\0\2k\2v\2\1\1"), 1),
     "longer than its fields": (payload(RECORD + b"\0"), 1),
     "fewer records than its header says": (payload(RECORD), 2),
-    "bytes are left behind the last record": (payload(RECORD, RECORD), 1),
+    "bytes are left after the last record": (payload(RECORD, RECORD), 1),
     "fewer records": (payload(RECORD), -1),
     "a field of a record does not fit": (payload(b"\0\0\0\x80\x80\x80\x80\x80\0kvvv"), 1),
 }

@@ -227,8 +227,8 @@ def test_psm_26_a_snapshot_comes_back(partition: Partition) -> None:
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (lambda content: b"", "0 bytes are no producer snapshot"),
-        (lambda content: content[:9], "9 bytes are no producer snapshot"),
+        (lambda content: b"", "0 bytes are not a producer snapshot"),
+        (lambda content: content[:9], "9 bytes are not a producer snapshot"),
         (lambda content: content[:-1], "CRC is"),
         (lambda content: content + b"\0", "CRC is"),
         (lambda content: content[:20] + b"\7" + content[21:], "CRC is"),

@@ -184,7 +184,7 @@ def test_bytes_that_are_no_batch(partition: Partition, size: int) -> None:
     batch = read_batch(encode([partition.data(0)])[:size])
     checked = partition.table.check(batch, CLIENT)
     assert (checked.code, checked.text) == (2, "there is no whole batch here")
-    with pytest.raises(ValueError, match="what was written is no whole batch"):
+    with pytest.raises(ValueError, match="the bytes that were written are not a whole batch"):
         partition.table.append(batch)
     assert len(partition.table) == 0
 

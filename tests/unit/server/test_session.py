@@ -185,7 +185,7 @@ def header(key: int, version: int, rest: bytes = b"\xff\xff") -> bytes:
 @pytest.mark.parametrize(
     ("frame", "reason"),
     [
-        (header(999, 0), "no API with key 999"),
+        (header(999, 0), "unknown API key 999"),
         (header(17, 1), "SaslHandshake .* is not supported"),
         (header(3, 99, b"\xff\xff\0"), "Metadata version 99"),
         (header(0, 2), "Produce version 2"),

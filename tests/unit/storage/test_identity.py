@@ -42,7 +42,7 @@ def test_an_id_does_not_begin_like_an_option(monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        (b"version=1\n", "meta.properties is damaged, and says whose directory .*'cluster.id' is missing"),
+        (b"version=1\n", "meta.properties is damaged, .*'cluster.id' is missing"),
         (b"", "meta.properties is damaged, .*'broker.id'. Restore it from a copy, or write version=1,"),
         (b"\x00\xff garbage", "meta.properties is damaged"),
         (b"version=0\nbroker.id=1\n", "meta.properties names no cluster: add the line cluster.id="),

@@ -244,7 +244,7 @@ def test_records_of_transactions_are_written_from_their_fields_too() -> None:
         ({"key_version": None}, "'group_metadata' is not the record of key type None"),
         ({"key_version": 3}, "'group_metadata' is not the record of key type 3"),
         ({"key": None}, "the group_metadata could not be decoded: it has no key"),
-        ({"error": "3 bytes are left"}, "the group_metadata could not be decoded: 3 bytes are left"),
+        ({"error": "3 bytes left"}, "the group_metadata could not be decoded: 3 bytes left"),
         ({"value": None}, "the group_metadata has a value without a version, or a version without a value"),
         ({"value_version": None},
          "the group_metadata has a value without a version, or a version without a value"),

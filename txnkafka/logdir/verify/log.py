@@ -198,7 +198,7 @@ class LogCheck:
         self.producers.damage("" if is_end else "damaged-segment")
         if not is_end:
             self._damage = self._damage or "damaged-segment"
-            follows = "no further batch was found" if behind is None else f"batches go on at {behind}"
+            follows = "no further batch was found" if behind is None else f"batches continue at {behind}"
             self._findings.add(
                 "damaged-segment", segment.path,
                 f"the segment is damaged from here on: {damage.reason}; {follows}",
@@ -228,7 +228,7 @@ class LogCheck:
         if UNKNOWN_MAGIC in set(index.magic):
             for at, magic in zip(index.position, index.magic, strict=True):
                 if magic == UNKNOWN_MAGIC:
-                    text = f"there is no magic {data[at - position + MAGIC]}"
+                    text = f"unknown magic {data[at - position + MAGIC]}"
                     self._findings.add("unknown-magic", segment.path, text, position=at)
         found = [batch for batch in self._wrong_crcs if index.magic[batch] != UNKNOWN_MAGIC]
         for batch in found:

@@ -35,7 +35,9 @@ def handle(
             responses=tuple(
                 ReassignableTopicResponse(
                     name=topic.name,
-                    partitions=tuple(_response(broker, topic.name, each) for each in topic.partitions),
+                    partitions=tuple(
+                        _response(broker, topic.name, partition) for partition in topic.partitions
+                    ),
                 )
                 for topic in request.topics
             ),

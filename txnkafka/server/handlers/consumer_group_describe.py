@@ -38,7 +38,7 @@ def handle(
     operations = ALL_OF_GROUP if request.include_authorized_operations else _NOT_ASKED
 
     def described(groups: Sequence[DescribedConsumerGroup]) -> None:
-        shown = tuple(_group(broker, each, operations) for each in groups)
+        shown = tuple(_group(broker, group, operations) for group in groups)
         reply(ConsumerGroupDescribeResponse(groups=shown))
 
     if broker.groups.has_consumer_protocol:
@@ -57,7 +57,7 @@ def _group(broker: Broker, group: DescribedConsumerGroup, operations: int) -> De
         group_epoch=group.epoch,
         assignment_epoch=group.assignment_epoch,
         assignor_name=group.assignor,
-        members=tuple(_member(broker, each) for each in group.members),
+        members=tuple(_member(broker, member) for member in group.members),
         authorized_operations=_NOT_ASKED if group.error else operations,
     )
 

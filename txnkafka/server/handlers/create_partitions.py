@@ -43,7 +43,7 @@ def handle(broker: Broker, request: CreatePartitionsRequest, version: int, peer:
 
 def _wanted(topic: CreatePartitionsTopic) -> MorePartitions:
     assignments = topic.assignments
-    replicas = None if assignments is None else [each.broker_ids for each in assignments]
+    replicas = None if assignments is None else [assignment.broker_ids for assignment in assignments]
     return MorePartitions(topic.name, topic.count, replicas)
 
 

@@ -64,7 +64,7 @@ def _new_topic(topic: CreatableTopic) -> NewTopic:
         topic.num_partitions,
         topic.replication_factor,
         {config.name: config.value for config in topic.configs},
-        {each.partition_index: each.broker_ids for each in topic.assignments},
+        {assignment.partition_index: assignment.broker_ids for assignment in topic.assignments},
     )
 
 

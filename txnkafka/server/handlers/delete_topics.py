@@ -36,13 +36,13 @@ def handle(broker: Broker, request: DeleteTopicsRequest, version: int, peer: Pee
     )
     counts = Counter(asked)
     twice = _named_by_both(broker, counts)
-    refused = [_refused(each, counts[each]) or twice.get(each) for each in counts]
+    refused = [_refused(topic, counts[topic]) or twice.get(topic) for topic in counts]
     wanted = [each for each, refusal in zip(counts, refused, strict=True) if refusal is None]
     names = [each.name for each in wanted if each.name is not None]
     topic_ids = [each.topic_id for each in wanted if each.name is None]
 
     def deleted(results: list[DeletedTopic]) -> None:
-        answers = [_result(each, version) for each in results]
+        answers = [_result(result, version) for result in results]
         answers += [each for each in refused if each is not None and each not in twice.values()]
         answers += [each for asked, each in twice.items() if asked.name is not None]
         reply(DeleteTopicsResponse(responses=tuple(answers)))

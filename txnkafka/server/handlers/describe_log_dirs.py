@@ -31,7 +31,9 @@ def handle(broker: Broker, request: DescribeLogDirsRequest, version: int, peer: 
     """Answer when the free space of the file system is known."""
     wanted = None
     if request.topics is not None:
-        wanted = {TopicPartition(each.topic, number) for each in request.topics for number in each.partitions}
+        wanted = {
+            TopicPartition(topic.topic, number) for topic in request.topics for number in topic.partitions
+        }
 
     def found(volume: Volume, error: Exception | None) -> None:
         failed = (

@@ -56,13 +56,13 @@ def _partition(broker: Broker, partition: TopicPartition) -> PartitionResponse:
         error_message=None if error == ErrorCode.NONE else error.name,
         active_producers=tuple(
             ProducerState(
-                producer_id=each.producer_id,
-                producer_epoch=each.producer_epoch,
-                last_sequence=each.last_sequence,
-                last_timestamp=each.last_timestamp,
-                coordinator_epoch=each.coordinator_epoch,
-                current_txn_start_offset=each.current_txn_first_offset,
+                producer_id=producer.producer_id,
+                producer_epoch=producer.producer_epoch,
+                last_sequence=producer.last_sequence,
+                last_timestamp=producer.last_timestamp,
+                coordinator_epoch=producer.coordinator_epoch,
+                current_txn_start_offset=producer.current_txn_first_offset,
             )
-            for each in producers
+            for producer in producers
         ),
     )

@@ -60,7 +60,9 @@ def handle(broker: Broker, request: DescribeQuorumRequest, version: int, peer: P
 
 def _is_metadata_log(request: DescribeQuorumRequest) -> bool:
     asked = [
-        (topic.topic_name, each.partition_index) for topic in request.topics for each in topic.partitions
+        (topic.topic_name, partition.partition_index)
+        for topic in request.topics
+        for partition in topic.partitions
     ]
     return asked == [tuple(METADATA_PARTITION)]
 
@@ -68,10 +70,10 @@ def _is_metadata_log(request: DescribeQuorumRequest) -> bool:
 def _refused(topic: TopicData) -> TopicQuorum:
     partitions = tuple(
         PartitionQuorum(
-            partition_index=each.partition_index,
+            partition_index=partition.partition_index,
             error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
-            error_message=f"{topic.topic_name}-{each.partition_index} has no quorum",
+            error_message=f"{topic.topic_name}-{partition.partition_index} has no quorum",
         )
-        for each in topic.partitions
+        for partition in topic.partitions
     )
     return TopicQuorum(topic_name=topic.topic_name, partitions=partitions)

@@ -31,7 +31,9 @@ def handle(broker: Broker, request: ElectLeadersRequest, version: int, peer: Pee
     is_known = request.election_type in ELECTION_TYPES
     asked: dict[str, tuple[int, ...]] = dict.fromkeys(broker.image.topics, ())
     if request.topic_partitions is not None:
-        asked = {each.topic: each.partitions for each in request.topic_partitions}
+        asked = {
+            topic_partition.topic: topic_partition.partitions for topic_partition in request.topic_partitions
+        }
     results = tuple(
         ReplicaElectionResult(
             topic=topic,

@@ -26,7 +26,7 @@ def handle(broker: Broker, request: JoinGroupRequest, version: int, peer: Peer, 
         JoinGroup(
             Identity(request.group_id, -1, request.member_id, request.group_instance_id),
             request.protocol_type,
-            tuple(Protocol(each.name, bytes(each.metadata)) for each in request.protocols),
+            tuple(Protocol(protocol.name, bytes(protocol.metadata)) for protocol in request.protocols),
             request.session_timeout_ms,
             rebalance_timeout_ms,
             peer.client_id or "",

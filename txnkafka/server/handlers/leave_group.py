@@ -24,7 +24,8 @@ def handle(broker: Broker, request: LeaveGroupRequest, version: int, peer: Peer,
         leaving = [Identity(request.group_id, -1, request.member_id)]
     else:
         leaving = [
-            Identity(request.group_id, -1, each.member_id, each.group_instance_id) for each in request.members
+            Identity(request.group_id, -1, member.member_id, member.group_instance_id)
+            for member in request.members
         ]
 
     def left(error: ErrorCode, errors: list[ErrorCode]) -> None:

@@ -36,15 +36,19 @@ def handle(broker: Broker, request: ListOffsetsRequest, version: int, peer: Peer
     """Answer at once."""
     queries = [
         OffsetQuery(
-            TopicPartition(topic.name, each.partition_index), each.timestamp, each.current_leader_epoch
+            TopicPartition(topic.name, partition.partition_index),
+            partition.timestamp,
+            partition.current_leader_epoch,
         )
         for topic in request.topics
-        for each in topic.partitions
-        if _is_known(each, version)
+        for partition in topic.partitions
+        if _is_known(partition, version)
     ]
     asked: dict[str, dict[int, ListOffsetsPartition]] = {}  # a partition named twice is answered once
     for topic in request.topics:
-        asked.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
+        asked.setdefault(topic.name, {}).update(
+            (partition.partition_index, partition) for partition in topic.partitions
+        )
     answers = broker.list_offsets(queries, isolation_level(request.isolation_level))
 
     def response(name: str, each: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
@@ -62,7 +66,8 @@ def handle(broker: Broker, request: ListOffsetsRequest, version: int, peer: Peer
         ListOffsetsResponse(
             topics=tuple(
                 ListOffsetsTopicResponse(
-                    name=name, partitions=tuple(response(name, each) for each in partitions.values())
+                    name=name,
+                    partitions=tuple(response(name, partition) for partition in partitions.values()),
                 )
                 for name, partitions in asked.items()
             )

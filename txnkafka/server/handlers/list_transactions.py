@@ -37,11 +37,11 @@ def handle(broker: Broker, request: ListTransactionsRequest, version: int, peer:
             unknown_state_filters=listing.unknown_states,
             transaction_states=tuple(
                 TransactionState(
-                    transactional_id=each.transactional_id,
-                    producer_id=each.producer_id,
-                    transaction_state=each.state,
+                    transactional_id=transaction.transactional_id,
+                    producer_id=transaction.producer_id,
+                    transaction_state=transaction.state,
                 )
-                for each in listing.transactions
+                for transaction in listing.transactions
             ),
         )
     )

@@ -38,13 +38,13 @@ def handle(broker: Broker, request: OffsetDeleteRequest, version: int, peer: Pee
                 name=topic.name,
                 partitions=tuple(
                     OffsetDeleteResponsePartition(
-                        partition_index=each.partition_index,
+                        partition_index=partition.partition_index,
                         error_code=errors.get(
-                            TopicPartition(topic.name, each.partition_index),
+                            TopicPartition(topic.name, partition.partition_index),
                             ErrorCode.UNKNOWN_TOPIC_OR_PARTITION,
                         ),
                     )
-                    for each in topic.partitions
+                    for partition in topic.partitions
                 ),
             )
             for topic in request.topics

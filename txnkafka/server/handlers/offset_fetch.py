@@ -70,10 +70,10 @@ def handle(broker: Broker, request: OffsetFetchRequest, version: int, peer: Peer
         wanted = None
         if group.topics is not None:
             wanted = [
-                TopicPartition(topic.name, each)
+                TopicPartition(topic.name, partition)
                 for topic in group.topics
                 if topic.name is not None
-                for each in topic.partitions
+                for partition in topic.partitions
             ]
         broker.groups.fetch(
             group.group_id,
@@ -86,7 +86,7 @@ def handle(broker: Broker, request: OffsetFetchRequest, version: int, peer: Peer
 
 def _groups(broker: Broker, request: OffsetFetchRequest, version: int) -> list[_Group]:
     if version < 8:
-        topics = [_Topic(ZERO_UUID, each.name, each.partition_indexes) for each in request.topics or ()]
+        topics = [_Topic(ZERO_UUID, topic.name, topic.partition_indexes) for topic in request.topics or ()]
         return [_Group(request.group_id, None if request.topics is None else topics)]
     names = broker.image.topic_names
     with_all: set[str] = set()  # groups that ask for all offsets: each is answered once
@@ -97,11 +97,11 @@ def _groups(broker: Broker, request: OffsetFetchRequest, version: int) -> list[_
             if group.topics is None
             else [
                 _Topic(
-                    each.topic_id,
-                    names.get(each.topic_id) if version >= 10 else each.name,
-                    each.partition_indexes,
+                    topic.topic_id,
+                    names.get(topic.topic_id) if version >= 10 else topic.name,
+                    topic.partition_indexes,
                 )
-                for each in group.topics
+                for topic in group.topics
             ],
             (group.member_id, group.member_epoch),
         )
@@ -130,8 +130,8 @@ def _response(
         OffsetFetchResponseTopic(
             name=topic.name or "",
             partitions=tuple(
-                OffsetFetchResponsePartition(**_shown(topic, each, missing, offsets))
-                for each in topic.partitions
+                OffsetFetchResponsePartition(**_shown(topic, partition, missing, offsets))
+                for partition in topic.partitions
             ),
         )
         for topic in _topics(broker, group, offsets)
@@ -151,8 +151,8 @@ def _group(
             topic_id=topic.topic_id,
             name="" if version >= 10 else topic.name or "",
             partitions=tuple(
-                OffsetFetchResponsePartitions(**_shown(topic, each, ErrorCode.NONE, offsets))
-                for each in topic.partitions
+                OffsetFetchResponsePartitions(**_shown(topic, partition, ErrorCode.NONE, offsets))
+                for partition in topic.partitions
             ),
         )
         for topic in _topics(broker, group, offsets)

@@ -127,7 +127,7 @@ def _answer(index: int, result: ProduceResult) -> PartitionProduceResponse:
         base_offset=result.base_offset,
         log_append_time_ms=result.log_append_time,
         log_start_offset=result.log_start_offset,
-        record_errors=tuple([_record_error(*each) for each in result.record_errors]),
+        record_errors=tuple([_record_error(*record_error) for record_error in result.record_errors]),
         error_message=result.message,
     )
 

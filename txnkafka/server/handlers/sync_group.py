@@ -27,7 +27,7 @@ def handle(broker: Broker, request: SyncGroupRequest, version: int, peer: Peer, 
     broker.groups.sync(
         SyncGroup(
             Identity(request.group_id, request.generation_id, request.member_id, request.group_instance_id),
-            {each.member_id: bytes(each.assignment) for each in request.assignments},
+            {assignment.member_id: bytes(assignment.assignment) for assignment in request.assignments},
             request.protocol_type,
             request.protocol_name,
         ),

@@ -31,12 +31,14 @@ def handle(broker: Broker, request: UpdateFeaturesRequest, version: int, peer: P
             said = f"The update failed for all features since the following feature had an error: {message}"
             reply(UpdateFeaturesResponse(error_code=error, error_message=said))
             return
-        features = [each.feature for each in request.feature_updates] if version <= 1 else []
+        features = (
+            [feature_update.feature for feature_update in request.feature_updates] if version <= 1 else []
+        )
         results = tuple(UpdatableFeatureResult(feature=name, error_message="NONE") for name in features)
         reply(UpdateFeaturesResponse(error_message=None, results=results))
 
     updates = [
-        FeatureUpdate(each.feature, each.max_version_level, each.upgrade_type)
-        for each in request.feature_updates
+        FeatureUpdate(feature_update.feature, feature_update.max_version_level, feature_update.upgrade_type)
+        for feature_update in request.feature_updates
     ]
     update_features(broker, updates, done, validate_only=request.validate_only)

@@ -102,12 +102,12 @@ class BatchReader:
                     end = index.end_position
                     yield Window(segment, start, first_offset, data, index)
             if end != segment.size:
-                raise self._corrupt(segment, end, "is no whole batch")
+                raise self._corrupt(segment, end, "is incomplete")
         finally:
             view.close()
 
     def _corrupt(self, segment: LogSegment, position: int, text: str) -> CorruptRecordError:
-        return CorruptRecordError(f"what begins here {text}", position=position, file=segment.path("log"))
+        return CorruptRecordError(f"the batch here {text}", position=position, file=segment.path("log"))
 
     def records(self, window: Window, number: int) -> tuple[memoryview, memoryview]:
         """Return header and records of one batch in the form of magic 2; valid until the next call. Raises
@@ -145,7 +145,7 @@ class BatchReader:
         append_time = index.attributes[number] & ATTRIBUTE_LOG_APPEND_TIME and index.magic[number] == MAGIC_1
         try:
             if offsets[-1] > index.last_offset[number]:
-                raise ValueError(f"offset {offsets[-1]} lies behind the entry's own")
+                raise ValueError(f"offset {offsets[-1]} is above the entry's own")
             if offsets[0] < window.least_offset(number):  # a consumer would skip the record
                 raise ValueError(f"offset {offsets[0]} lies before the end of the entry before it")
             converted = encode_batch(

@@ -48,7 +48,7 @@ def iter_producer_snapshot(data: Buffer, end_offset: int = -1) -> Iterator[Produ
     """Yield the producers one by one. Raises ``CorruptFileError`` before the first one."""
     view = memoryview(data).cast("B")
     if len(view) < _HEADER.size:
-        raise CorruptFileError(f"{len(view)} bytes are no producer snapshot", position=0)
+        raise CorruptFileError(f"{len(view)} bytes are not a producer snapshot", position=0)
     version, crc, count = _HEADER.unpack_from(view)
     computed = crc32c(view[_CRC_START:])
     if crc != computed:
@@ -73,13 +73,13 @@ def _check_values(rows: memoryview, end_offset: int) -> None:
         if 0 <= end_offset <= max(last_offset, first):
             raise CorruptFileError(
                 f"producer {producer_id} has offset {max(last_offset, first)}, "
-                f"the snapshot is that of offset {end_offset}",
+                f"the snapshot ends at offset {end_offset}",
                 position=position,
             )
         producer_ids.append(producer_id)
     producer_ids.sort()  # colliding ids would make a set slow
     if any(map(eq, producer_ids, islice(producer_ids, 1, None))):
-        raise CorruptFileError("a producer stands in the snapshot twice", position=_HEADER.size)
+        raise CorruptFileError("a producer is in the snapshot twice", position=_HEADER.size)
 
 
 def _entries(rows: memoryview) -> Iterator[ProducerStateEntry]:

@@ -51,29 +51,29 @@ class AppendOrigin(enum.IntEnum):
 # The error of each fault in _core/validate.pyx, and its text.
 _REFUSALS: dict[str, tuple[type[KafkaError], str]] = {
     "fine": (KafkaError, ""),
-    "too short": (CorruptRecordError, "{batch.received} bytes are no record batch"),
+    "too short": (CorruptRecordError, "{batch.received} bytes are not a record batch"),
     "too small": (
         CorruptRecordError,
-        "the batch says it has {batch.size} bytes, no format is as small as that",
+        "the batch header announces {batch.size} bytes, fewer than any format",
     ),
     "unknown magic": (CorruptRecordError, "the magic byte is {batch.magic}, not 0, 1 or 2"),
-    "no header": (CorruptRecordError, "the batch says it has {batch.size} bytes, its header alone has 61"),
+    "no header": (CorruptRecordError, "the batch header announces {batch.size} bytes, fewer than a header"),
     "cut off": (
         CorruptRecordError,
-        "the batch says it has {batch.size} bytes, but {batch.received} came",
+        "the batch header announces {batch.size} bytes, but {batch.received} were received",
     ),
     "larger than any": (
         CorruptRecordError,
-        "the batch says it has {batch.size} bytes, no batch is as large as that",
+        "the batch header announces {batch.size} bytes, too many for a batch",
     ),
-    "old format": (InvalidRecordError, "message format {batch.magic} is not written any more, only 2 is"),
+    "old format": (InvalidRecordError, "message format {batch.magic} cannot be appended, only 2 can"),
     "base offset": (InvalidRecordError, "the base offset of a new batch is 0, not {batch.base_offset}"),
     "too large": (
         MessageTooLargeError,
         "the batch has {batch.size} bytes, max.message.bytes is {config.max_message_bytes}",
     ),
     "wrong CRC": (CorruptRecordError, "the CRC of the batch does not match its bytes"),
-    "bytes behind": (InvalidRecordError, "{behind} bytes follow the batch; one batch is appended"),
+    "bytes behind": (InvalidRecordError, "{behind} bytes follow the batch; append one batch at a time"),
     "last before first": (InvalidRecordError, "the last offset lies {before} before the first"),
     "no records": (InvalidRecordError, "a batch of {batch.record_count} records cannot be appended"),
     "count": (InvalidRecordError, "the batch claims {batch.record_count} records for {offsets} offsets"),

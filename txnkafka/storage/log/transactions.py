@@ -107,7 +107,7 @@ def _read_file(log: WithHistory, segment: LogSegment) -> tuple[list[AbortedTxn],
     if any(entry.first_offset == entry.last_offset for entry in entries):
         fault = "an aborted transaction has no data"  # zeros look like this entry
     if entries and entries[-1].last_offset >= log.log_end_offset:
-        fault = "an aborted transaction ends behind the log"  # no later entry could follow it
+        fault = "an aborted transaction ends after the log end"  # no later entry could follow it
     return entries, fault
 
 

@@ -219,7 +219,7 @@ def test_batches_behind_damage_are_found_by_the_index(directory: LogDirectory) -
     assert ("error", "damaged-segment", f"{SECOND}.log", 0) in rows(found(directory))
     directory.patch(directory.file(8), directory.position(8, 3) + 70, b"\xff")
     findings = found(directory)
-    assert f"batches go on at {behind}" in findings[0].message
+    assert f"batches continue at {behind}" in findings[0].message
     assert ("error", "corrupt-batch", f"{SECOND}.log", directory.position(8, 3)) in rows(findings)
 
 

@@ -92,7 +92,7 @@ def test_random_content_with_a_right_checksum(content: bytes, version: int, coun
     [
         ([ENTRY], 0, "version 0 is not known"),
         ([ENTRY], 99, "version 99 is not known"),
-        ([ENTRY, ENTRY], 1, "a producer stands in the snapshot twice"),
+        ([ENTRY, ENTRY], 1, "a producer is in the snapshot twice"),
         ([ENTRY._replace(producer_id=-1)], 1, "producer -1 has values that no log gives"),
         ([ENTRY._replace(current_txn_first_offset=-2)], 1, "producer 7 has values that no log gives"),
         ([ENTRY._replace(last_sequence=-2)], 1, "producer 7 has values that no log gives"),
@@ -113,7 +113,7 @@ def test_nothing_is_at_or_above_the_offset_of_the_snapshot(
     entry: ProducerStateEntry, end_offset: int
 ) -> None:
     content = write_snapshot([entry])
-    text = f"producer 7 has offset {end_offset}, the snapshot is that of offset {end_offset} .position 10"
+    text = f"producer 7 has offset {end_offset}, the snapshot ends at offset {end_offset} .position 10"
     with pytest.raises(CorruptFileError, match=text):
         parse_producer_snapshot(content, end_offset)
     assert parse_producer_snapshot(content, end_offset + 1) == [entry]
