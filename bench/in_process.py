@@ -16,11 +16,11 @@ from bench.harness import DisagreementError, Timing
 from bench.servers import fresh
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.broker import open_broker
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
 from txnkafka.broker.durability import Mode
 from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import ProduceRequest, ProduceResult
-from txnkafka.coordinator.txn_events import Answer
+from txnkafka.coordinator.txn.txn_events import Answer
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition

@@ -16,7 +16,7 @@ from bench.java import BUILD, JavaProcess
 from bench.servers import fresh
 from txnkafka._core.encode import encode_batch, end_txn_marker
 from txnkafka.config import LogConfig
-from txnkafka.coordinator.transaction_partition import TransactionPartition, loaded_records
+from txnkafka.coordinator.txn.transaction_partition import TransactionPartition, loaded_records
 from txnkafka.env import LocalDataFiles
 from txnkafka.model import TopicPartition
 from txnkafka.storage.log.log_read import read

@@ -17,7 +17,7 @@ from pathlib import Path
 __all__ = ["IN_CYCLES", "cycles", "graph_of", "import_graph"]
 
 PACKAGE = "txnkafka"
-IN_CYCLES = {"txnkafka.broker.broker_config", "txnkafka.broker.group_settings"}
+IN_CYCLES = {"txnkafka.broker.config.broker_config", "txnkafka.broker.config.group_settings"}
 """Modules that still import each other in a circle. Names may only be removed from this list."""
 Graph = dict[str, set[str]]
 

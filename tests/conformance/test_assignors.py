@@ -13,8 +13,8 @@ import pytest
 from tests.conformance.kafka_log import OPTIONS, compiled
 from tests.unit.coordinator.consumer_clients import topic_id
 from tests.unit.coordinator.test_assignors import random_group
-from txnkafka.coordinator.assignor import GroupSpec, Targets
-from txnkafka.coordinator.consumer_config import ASSIGNORS
+from txnkafka.coordinator.group.assignors.assignor import GroupSpec, Targets
+from txnkafka.coordinator.group.consumer.consumer_config import ASSIGNORS
 
 GROUPS = 1500
 STEPS = 4

@@ -16,7 +16,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from tests.conformance.broker import KafkaBroker
 from tests.unit.broker.node import Node
 from tests.unit.broker.node import Producer as Ours
-from txnkafka.broker.metadata_snapshot import find_snapshots
+from txnkafka.broker.registry.metadata_snapshot import find_snapshots
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.error_codes import ErrorCode
 

@@ -30,7 +30,7 @@ from tests.unit.handover.stories import (
     without_transactions,
 )
 from txnkafka import LogDir
-from txnkafka.coordinator.metadata_records import config
+from txnkafka.coordinator.registry.metadata_records import config
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.error_codes import ErrorCode
 from txnkafka.handover.hand_over import check, hand_over

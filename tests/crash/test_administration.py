@@ -10,11 +10,13 @@ import pytest
 
 from tests.conftest import LONG
 from tests.unit.broker.node import Node, batch_of
-from txnkafka.broker import config_alteration, features, partition_creation
 from txnkafka.broker.broker import Broker
-from txnkafka.broker.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
-from txnkafka.broker.features import FeatureUpdate, UpgradeType, update_features
-from txnkafka.broker.partition_creation import MorePartitions, create_partitions
+from txnkafka.broker.config import config_alteration
+from txnkafka.broker.config.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
+from txnkafka.broker.registry import features
+from txnkafka.broker.registry.features import FeatureUpdate, UpgradeType, update_features
+from txnkafka.broker.topics import partition_creation
+from txnkafka.broker.topics.partition_creation import MorePartitions, create_partitions
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition

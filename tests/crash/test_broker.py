@@ -8,13 +8,13 @@ import pytest
 
 from tests.conftest import LONG
 from tests.unit.broker.node import UNCOMMITTED, Node, Producer, batch_of
-from txnkafka.broker import transactions, unknown_transactions
 from txnkafka.broker.broker import open_broker
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
+from txnkafka.broker.coordinators import transactions, unknown_transactions
 from txnkafka.broker.durability import Durability
 from txnkafka.broker.requests import ProduceRequest
-from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
-from txnkafka.coordinator.txn_events import Answer
+from txnkafka.coordinator.txn.txn_coordinator import TransactionCoordinator
+from txnkafka.coordinator.txn.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 from txnkafka.model import TopicPartition

@@ -8,9 +8,10 @@ import pytest
 
 from tests.conftest import LONG
 from tests.unit.broker.node import Node, Producer
-from txnkafka.broker.coordinator_log import CoordinatorTopic
-from txnkafka.broker.groups import CommittedOffset, Groups, Identity, OffsetToCommit
+from txnkafka.broker.coordinators.coordinator_topic import CoordinatorTopic
+from txnkafka.broker.coordinators.groups import Groups
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
+from txnkafka.coordinator.group.group_requests import CommittedOffset, Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.crash_states import crash_states

@@ -12,7 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.models.transaction_world import Host, Written
-from txnkafka.coordinator.txn_events import AddPartitions, Answer, EndTxn, InitProducerId, VerifyPartitions
+from txnkafka.coordinator.txn.txn_events import (
+    AddPartitions,
+    Answer,
+    EndTxn,
+    InitProducerId,
+    VerifyPartitions,
+)
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

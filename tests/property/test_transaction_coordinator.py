@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.models.transaction_coordinator import Coordinator, Id
 from tests.models.transaction_world import Partition
 from tests.unit.coordinator.world import T0, T1, World
-from txnkafka.coordinator.transaction_partition import TransactionPartition, loaded_records
-from txnkafka.coordinator.txn_events import (
+from txnkafka.coordinator.txn.transaction_partition import TransactionPartition, loaded_records
+from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
     AddPartitions,
     Answer,

@@ -19,10 +19,10 @@ from tests.conftest import BRIEF, LONG, sampled
 from tests.models.transaction_world import Partition
 from tests.models.transactional_clients import Client
 from tests.unit.coordinator.world import World
-from txnkafka.coordinator import txn_state
-from txnkafka.coordinator.transaction_partition import loaded_records
-from txnkafka.coordinator.txn_events import AddPartitions, InitProducerId, Transition
-from txnkafka.coordinator.txn_image import PREPARED, completed, image_of, record_of
+from txnkafka.coordinator.txn import txn_state
+from txnkafka.coordinator.txn.transaction_partition import loaded_records
+from txnkafka.coordinator.txn.txn_events import AddPartitions, InitProducerId, Transition
+from txnkafka.coordinator.txn.txn_image import PREPARED, completed, image_of, record_of
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

@@ -9,7 +9,7 @@ from typing import Any
 from tests.scenarios.arguments import Arguments, partition_of
 from tests.scenarios.member import Member, Members
 from tests.scenarios.producer import Request
-from txnkafka.broker.groups import ConsumerHeartbeat
+from txnkafka.coordinator.group.group_requests import ConsumerHeartbeat
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

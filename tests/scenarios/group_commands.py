@@ -9,8 +9,8 @@ from tests.scenarios.arguments import Arguments, partition_of
 from tests.scenarios.consumer_members import ConsumerMembers
 from tests.scenarios.member import Members
 from tests.scenarios.producer import Producer, Request
-from txnkafka.broker.groups import OffsetToCommit
-from txnkafka.broker.records_deletion import delete_records
+from txnkafka.broker.records.records_deletion import delete_records
+from txnkafka.coordinator.group.group_requests import OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.storage.log.log_records import records_of_log

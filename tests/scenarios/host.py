@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from txnkafka.broker.broker import Broker, open_broker
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
 from txnkafka.broker.flush import Flush
-from txnkafka.coordinator import metadata_records
+from txnkafka.coordinator.registry import metadata_records
 from txnkafka.testing.disk import Disk
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.losses import Losses

@@ -52,10 +52,10 @@ from tests.scenarios.views import (
     log_lines,
     state_lines,
 )
-from txnkafka.broker.marker_writer import WritableMarker
+from txnkafka.broker.coordinators.marker_writer import WritableMarker
 from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, OffsetQuery
-from txnkafka.coordinator.txn_events import TransactionRecord
-from txnkafka.coordinator.txn_listing import Filters
+from txnkafka.coordinator.txn.txn_events import TransactionRecord
+from txnkafka.coordinator.txn.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel, TopicPartition
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.scenarios.arguments import Arguments, partition_of
 from tests.scenarios.producer import Request
-from txnkafka.broker.groups import Identity, Joined, JoinGroup, Protocol, Synced, SyncGroup
+from txnkafka.coordinator.group.group_requests import Identity, Joined, JoinGroup, Protocol, Synced, SyncGroup
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records.consumer_protocol import decode_assignment, encode_assignment
 

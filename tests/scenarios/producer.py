@@ -11,7 +11,7 @@ from tests.scenarios.arguments import Arguments, partition_of
 from tests.scenarios.views import answer_line, produced_line
 from txnkafka._core.encode import encode_batch
 from txnkafka.broker.requests import ProduceRequest
-from txnkafka.coordinator.txn_events import Answer
+from txnkafka.coordinator.txn.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

@@ -9,8 +9,8 @@ from tests.unit.broker.node import consumed
 from txnkafka._core.read_committed import select
 from txnkafka._core.scan import BatchHeader, scan
 from txnkafka.broker.requests import FetchedPartition, ProduceResult
-from txnkafka.coordinator.txn_events import Answer
-from txnkafka.coordinator.txn_listing import Description
+from txnkafka.coordinator.txn.txn_events import Answer
+from txnkafka.coordinator.txn.txn_listing import Description
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerStateEntry, TopicPartition
 from txnkafka.record.batch import records_of

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from txnkafka.broker.broker import Broker, open_broker
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
 from txnkafka.env import SystemClock
 from txnkafka.server.listeners import Listener, listeners_at
 from txnkafka.server.tcp import Address, Server, new_event_loop

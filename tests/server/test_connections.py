@@ -16,7 +16,7 @@ from tests.server.serving import EVENT_LOOPS
 from tests.unit.broker.node import batch_of
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.requests import ProduceRequest
-from txnkafka.broker.topics import Topics
+from txnkafka.broker.topics.topics import Topics
 from txnkafka.env import SystemClock
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition

@@ -12,13 +12,13 @@ import pytest
 from tests.conftest import sampled
 from tests.simulation.seeds import findings
 from tests.simulation.test_simulation import ORDINARY
-from txnkafka.broker.groups import Groups
-from txnkafka.coordinator import offset_manager
-from txnkafka.coordinator.classic_group import ClassicGroup
-from txnkafka.coordinator.group_log import GroupLog
-from txnkafka.coordinator.group_offsets import GroupOffsets
-from txnkafka.coordinator.offset_manager import OffsetManager
-from txnkafka.coordinator.offsets import Offsets
+from txnkafka.broker.coordinators.groups import Groups
+from txnkafka.coordinator.group.classic.classic_group import ClassicGroup
+from txnkafka.coordinator.group.group_log import GroupLog
+from txnkafka.coordinator.group.offsets import offset_manager
+from txnkafka.coordinator.group.offsets.committed_offsets import Offsets
+from txnkafka.coordinator.group.offsets.group_offsets import GroupOffsets
+from txnkafka.coordinator.group.offsets.offset_manager import OffsetManager
 from txnkafka.error_codes import ErrorCode
 from txnkafka.testing.simulation.simulation import simulate
 

@@ -10,7 +10,7 @@ import pytest
 
 from tests.models.record_batch import decode_batch, read_header
 from tests.unit.broker.node import Node, Producer, batch_of
-from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.coordinator.group.group_requests import Identity, OffsetToCommit
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.testing.simulation.log_checker import (

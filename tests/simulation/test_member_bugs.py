@@ -12,11 +12,12 @@ import pytest
 from tests.conftest import sampled
 from tests.simulation.seeds import findings
 from tests.simulation.test_group_bugs import ORDINARY_GROUPS
-from txnkafka.coordinator import consumer_groups, offset_manager
-from txnkafka.coordinator.consumer_groups import ConsumerGroups
-from txnkafka.coordinator.group_log import GroupLog
-from txnkafka.coordinator.member_reconciliation import Reconciliation
-from txnkafka.coordinator.member_timers import MemberTimers
+from txnkafka.coordinator.group.consumer import consumer_groups
+from txnkafka.coordinator.group.consumer.consumer_groups import ConsumerGroups
+from txnkafka.coordinator.group.consumer.member_reconciliation import Reconciliation
+from txnkafka.coordinator.group.consumer.member_timers import MemberTimers
+from txnkafka.coordinator.group.group_log import GroupLog
+from txnkafka.coordinator.group.offsets import offset_manager
 from txnkafka.error_codes import ErrorCode
 from txnkafka.testing.simulation.simulation import simulate
 

@@ -15,9 +15,11 @@ import pytest
 from tests.conftest import sampled
 from tests.simulation.seeds import findings
 from tests.simulation.test_simulation import ORDINARY
-from txnkafka.broker import config_alteration, fetch, metadata_snapshots, records_deletion
+from txnkafka.broker.config import config_alteration
 from txnkafka.broker.durability import Durability
-from txnkafka.coordinator import cluster_image
+from txnkafka.broker.records import fetch, records_deletion
+from txnkafka.broker.registry import metadata_snapshots
+from txnkafka.coordinator.registry import cluster_image
 from txnkafka.error_codes import ErrorCode
 from txnkafka.storage.log import log_read, truncation
 from txnkafka.testing.simulation.simulation import Report, simulate

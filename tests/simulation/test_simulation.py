@@ -17,11 +17,13 @@ import pytest
 
 from tests.conftest import sampled
 from tests.simulation.seeds import findings
-from txnkafka.broker import fetch, topics, transactions
-from txnkafka.broker.coordinator_log import CoordinatorTopic
+from txnkafka.broker.coordinators import transactions
+from txnkafka.broker.coordinators.coordinator_topic import CoordinatorTopic
 from txnkafka.broker.durability import Durability
+from txnkafka.broker.records import fetch
+from txnkafka.broker.topics import topics
 from txnkafka.coordinator import TRANSACTION_STATE_TOPIC
-from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
+from txnkafka.coordinator.txn.txn_coordinator import TransactionCoordinator
 from txnkafka.storage.log import log_read
 from txnkafka.testing.simulation.ledger import COMPLETE_EVENTS, EXPECTED, missing
 from txnkafka.testing.simulation.simulation import simulate

@@ -13,17 +13,17 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from txnkafka.broker import listing, produce
-from txnkafka.broker.broker_config import BrokerConfig
-from txnkafka.broker.configs import Configs
-from txnkafka.broker.deadlines import Deadlines
-from txnkafka.broker.fetch import Fetches
-from txnkafka.broker.groups import Groups
-from txnkafka.broker.metadata_log import MetadataLog
+from txnkafka.broker.config.broker_config import BrokerConfig
+from txnkafka.broker.config.configs import Configs
+from txnkafka.broker.coordinators.groups import Groups
+from txnkafka.broker.coordinators.transactions import Transactions
+from txnkafka.broker.coordinators.txn_offset_commit import OffsetsOfTransaction, TxnOffsetCommit
+from txnkafka.broker.records import listing, produce
+from txnkafka.broker.records.fetch import Fetches
+from txnkafka.broker.registry.metadata_log import MetadataLog
 from txnkafka.broker.services import Services
-from txnkafka.broker.topics import Topics
-from txnkafka.broker.transactions import Transactions
-from txnkafka.broker.txn_offset_commit import OffsetsOfTransaction, TxnOffsetCommit
+from txnkafka.broker.topics.topics import Topics
+from txnkafka.broker.upkeep.deadlines import Deadlines
 from txnkafka.errors import FlushUnderWayError
 from txnkafka.model import TopicPartition
 from txnkafka.storage.data_directory import DataDirectory
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
         ProduceRequest,
         ProduceResult,
     )
-    from txnkafka.coordinator.group_requests import Identity, Offsets
+    from txnkafka.coordinator.group.group_requests import Identity, Offsets
     from txnkafka.env import DataFiles
     from txnkafka.error_codes import ErrorCode
     from txnkafka.model import IsolationLevel, ProducerIdAndEpoch, ProducerStateEntry

@@ -14,11 +14,11 @@ from txnkafka.coordinator.ticks import Ticks
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from txnkafka.broker.broker_config import BrokerConfig
-    from txnkafka.broker.configs import Configs
+    from txnkafka.broker.config.broker_config import BrokerConfig
+    from txnkafka.broker.config.configs import Configs
     from txnkafka.broker.durability import Mode
-    from txnkafka.broker.metadata_log import MetadataLog
-    from txnkafka.coordinator.cluster_image import ClusterImage, PartitionImage
+    from txnkafka.broker.registry.metadata_log import MetadataLog
+    from txnkafka.coordinator.registry.cluster_image import ClusterImage, PartitionImage
     from txnkafka.model import TopicPartition
     from txnkafka.storage.data_directory import DataDirectory
     from txnkafka.storage.log.partition_log import PartitionLog

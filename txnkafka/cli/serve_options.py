@@ -59,8 +59,8 @@ class Setting(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Complete the name of a setting."""
-        from txnkafka.broker.broker_config import BrokerConfig
-        from txnkafka.broker.config_names import TOPIC_SYNONYMS
+        from txnkafka.broker.config.broker_config import BrokerConfig
+        from txnkafka.broker.config.config_names import TOPIC_SYNONYMS
         from txnkafka.config import config_defs
         from txnkafka.server.listeners import LISTENER_SETTINGS
 

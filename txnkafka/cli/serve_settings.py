@@ -12,7 +12,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.broker.config.broker_config import BrokerConfig
     from txnkafka.server.listeners import Listener
 
 __all__ = ["ServeSettings", "serve_settings"]
@@ -84,7 +84,7 @@ def _without(
     file: Mapping[str, _Line], options: Mapping[str, str], *, is_listening: bool
 ) -> dict[str, _Line]:
     """Return the file's settings that no option replaces. A time in another unit is the same setting."""
-    from txnkafka.broker.config_names import TOPIC_SYNONYMS
+    from txnkafka.broker.config.config_names import TOPIC_SYNONYMS
     from txnkafka.server.listeners import LISTENERS
 
     replaced = {TOPIC_SYNONYMS[name][0] for name in options if name in TOPIC_SYNONYMS}

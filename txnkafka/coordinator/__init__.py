@@ -8,15 +8,15 @@ not load it.
 
 from __future__ import annotations
 
+from txnkafka.coordinator.group.offsets.committed_offsets import CommittedOffset, Offsets
 from txnkafka.coordinator.log_event import KEPT_RECORD, LogEvent, log_events
-from txnkafka.coordinator.offsets import CommittedOffset, Offsets
 from txnkafka.coordinator.partitions import (
     CONSUMER_OFFSETS_TOPIC,
     TRANSACTION_STATE_TOPIC,
     partition_for,
     string_hash,
 )
-from txnkafka.coordinator.transaction_states import TransactionStates
+from txnkafka.coordinator.txn.transaction_states import TransactionStates
 
 __all__ = [
     "CONSUMER_OFFSETS_TOPIC",

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.coordinator import KEPT_RECORD, Offsets
-from txnkafka.coordinator.offsets import OFFSET_COMMIT_KEYS
+from txnkafka.coordinator.group.offsets.committed_offsets import OFFSET_COMMIT_KEYS
 from txnkafka.handover.report import GroupRow, Owner, error
 from txnkafka.logdir.replay import replay
 from txnkafka.wire.records.group_log import ConsumerRecordType, decode_consumer_record, decode_group

@@ -14,11 +14,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.metadata_log import MetadataLog
+from txnkafka.broker.registry.metadata_log import MetadataLog
 from txnkafka.config import LogConfig
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
-from txnkafka.coordinator.cluster_image import ClusterImage
-from txnkafka.coordinator.metadata_records import producer_ids
+from txnkafka.coordinator.registry.cluster_image import ClusterImage
+from txnkafka.coordinator.registry.metadata_records import producer_ids
 from txnkafka.env import write_durably
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.errors import KafkaError, LocatedError, LogDirError

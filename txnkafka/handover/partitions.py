@@ -12,7 +12,7 @@ from txnkafka.handover.report import Owner, error, warning
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
-    from txnkafka.coordinator.cluster_image import ClusterImage
+    from txnkafka.coordinator.registry.cluster_image import ClusterImage
     from txnkafka.logdir import Finding
 
 __all__ = ["check_partitions", "missing_topic_ids"]

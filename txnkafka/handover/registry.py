@@ -13,11 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.metadata_log import formatted_levels, formatted_records
-from txnkafka.broker.metadata_replay import MetadataReplay
-from txnkafka.broker.metadata_snapshot import KRAFT_VOTERS, control_type, find_snapshots, read_checkpoint
-from txnkafka.coordinator.cluster_image import ClusterImage
-from txnkafka.coordinator.metadata_records import decode_control_body
+from txnkafka.broker.registry.metadata_log import formatted_levels, formatted_records
+from txnkafka.broker.registry.metadata_replay import MetadataReplay
+from txnkafka.broker.registry.metadata_snapshot import (
+    KRAFT_VOTERS,
+    control_type,
+    find_snapshots,
+    read_checkpoint,
+)
+from txnkafka.coordinator.registry.cluster_image import ClusterImage
+from txnkafka.coordinator.registry.metadata_records import decode_control_body
 from txnkafka.errors import KafkaError
 from txnkafka.handover.report import Owner, error, warning
 from txnkafka.storage.formats.layout import BOOTSTRAP_CHECKPOINT, parse_segment_file

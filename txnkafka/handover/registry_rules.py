@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.broker_config import DYNAMIC, BrokerConfig, check_topic, is_topic_config
+from txnkafka.broker.config.broker_config import DYNAMIC, BrokerConfig, check_topic, is_topic_config
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
-from txnkafka.coordinator.cluster_image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
-from txnkafka.coordinator.features import UNKNOWN_LEVEL_REMEDY, newer_levels, unknown_levels
+from txnkafka.coordinator.registry.cluster_image import BROKER_RESOURCE, GROUP_RESOURCE, TOPIC_RESOURCE
+from txnkafka.coordinator.registry.features import UNKNOWN_LEVEL_REMEDY, newer_levels, unknown_levels
 from txnkafka.handover.report import Owner, error, warning
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from shlex import quote
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.metadata_log import CONTROLLER
+from txnkafka.broker.registry.metadata_log import CONTROLLER
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
 from txnkafka.handover.report import Owner
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from txnkafka.coordinator import TransactionStates, string_hash
 from txnkafka.coordinator.partitions import DEFAULT_PARTITIONS
-from txnkafka.coordinator.txn_image import PREPARED
+from txnkafka.coordinator.txn.txn_image import PREPARED
 from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.logdir.replay import damaged, replay
 from txnkafka.logdir.requested import records_requested

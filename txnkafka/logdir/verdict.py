@@ -11,8 +11,8 @@ from __future__ import annotations
 import enum
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka.coordinator.decided import OpenTransaction, ended_by
-from txnkafka.coordinator.txn_image import COMPLETE
+from txnkafka.coordinator.txn.decided import OpenTransaction, ended_by
+from txnkafka.coordinator.txn.txn_image import COMPLETE
 from txnkafka.shown import duration
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.coordinator.group.group_requests import Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

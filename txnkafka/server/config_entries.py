@@ -9,17 +9,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txnkafka.broker.broker_config import BROKER_DEFS, TOPIC_DEFS
-from txnkafka.broker.client_metrics import SUBSCRIPTION_DEFS, shown_subscription
-from txnkafka.broker.config_names import TOPIC_SYNONYMS, TOPIC_WITHOUT_EFFECT
-from txnkafka.broker.group_settings import GROUP_DEFS, shown_group_config
+from txnkafka.broker.config.broker_config import BROKER_DEFS, TOPIC_DEFS
+from txnkafka.broker.config.client_metrics import SUBSCRIPTION_DEFS, shown_subscription
+from txnkafka.broker.config.config_names import TOPIC_SYNONYMS, TOPIC_WITHOUT_EFFECT
+from txnkafka.broker.config.group_settings import GROUP_DEFS, shown_group_config
 from txnkafka.config import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from txnkafka.broker.broker_config import BrokerConfig
-    from txnkafka.broker.configs import Configs
+    from txnkafka.broker.config.broker_config import BrokerConfig
+    from txnkafka.broker.config.configs import Configs
     from txnkafka.config import ConfigDef
     from txnkafka.server.listeners import Endpoint
 

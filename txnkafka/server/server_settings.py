@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
 from txnkafka.env import absolute_path
 from txnkafka.server.listeners import LISTENER_SETTINGS, LISTENERS, listeners_at, listeners_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.broker_config import MOST_PARTITIONS
+from txnkafka.broker.config.broker_config import MOST_PARTITIONS
 from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode

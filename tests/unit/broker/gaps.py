@@ -13,7 +13,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.testing.unsynced import Unsynced
 
 if TYPE_CHECKING:
-    from txnkafka.coordinator.txn_events import Answer
+    from txnkafka.coordinator.txn.txn_events import Answer
     from txnkafka.storage.log.partition_log import PartitionLog
 
 __all__ = ["end", "flush", "power_cut", "produce"]

@@ -9,7 +9,7 @@ from txnkafka._core.encode import encode_batch
 from txnkafka._core.read_committed import select
 from txnkafka._core.scan import scan
 from txnkafka.broker.broker import Broker, open_broker
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
 from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import (
     FetchedPartition,
@@ -19,7 +19,7 @@ from txnkafka.broker.requests import (
     ProduceRequest,
     ProduceResult,
 )
-from txnkafka.coordinator.txn_events import Answer
+from txnkafka.coordinator.txn.txn_events import Answer
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel, TopicPartition

@@ -13,7 +13,8 @@ from tests.unit.broker.node import NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka import LogDir
 from txnkafka.broker.requests import NewTopic, ProduceRequest
 from txnkafka.config import LogConfig
-from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, metadata_records
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC
+from txnkafka.coordinator.registry import metadata_records
 from txnkafka.env import LocalDataFiles, remove_tree
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import FlushUnderWayError, KafkaError

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import txnkafka
-from txnkafka.broker.broker_config import BrokerConfig, check_topic
-from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
-from txnkafka.broker.group_settings import group_config
+from txnkafka.broker.config.broker_config import BrokerConfig, check_topic
+from txnkafka.broker.config.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
+from txnkafka.broker.config.group_settings import group_config
 from txnkafka.config import config_defs
-from txnkafka.coordinator.consumer_config import MigrationPolicy
+from txnkafka.coordinator.group.consumer.consumer_config import MigrationPolicy
 
 
 def test_nothing_is_the_default() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from txnkafka.broker.client_metrics import shown_subscription, subscription_refusal
+from txnkafka.broker.config.client_metrics import shown_subscription, subscription_refusal
 from txnkafka.error_codes import ErrorCode
 
 

@@ -9,9 +9,9 @@ import pytest
 
 from tests.unit.broker.node import NOW, Node, batch_of
 from txnkafka._core.encode import encode_batch
-from txnkafka.broker.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
+from txnkafka.broker.config.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
 from txnkafka.broker.requests import NewTopic
-from txnkafka.coordinator import metadata_records
+from txnkafka.coordinator.registry import metadata_records
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

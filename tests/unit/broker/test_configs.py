@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.broker.node import batch_of
 from tests.unit.broker.test_config_alteration import BROKER, DELETE, SET, TOPIC, alter, config, made
-from txnkafka.coordinator import metadata_records
+from txnkafka.coordinator.registry import metadata_records
 from txnkafka.error_codes import ErrorCode
 
 MIN_LAG, MAX_LAG = "log.cleaner.min.compaction.lag.ms", "log.cleaner.max.compaction.lag.ms"

@@ -10,9 +10,10 @@ import pytest
 
 from tests.unit.broker.node import Node, Producer
 from tests.unit.broker.test_config_alteration import BROKER, DELETE, SET, TOPIC, alter
-from txnkafka.broker.groups import Identity, OffsetToCommit
-from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, group_offsets
-from txnkafka.coordinator.group_offsets import GroupOffsets
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC
+from txnkafka.coordinator.group.group_requests import Identity, OffsetToCommit
+from txnkafka.coordinator.group.offsets import group_offsets
+from txnkafka.coordinator.group.offsets.group_offsets import GroupOffsets
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.broker.node import NOW, Node, Producer, batch_of
-from txnkafka.broker.groups import Identity, JoinGroup, Protocol
 from txnkafka.broker.requests import FetchPartition, FetchRequest, NewTopic, ProduceRequest
+from txnkafka.coordinator.group.group_requests import Identity, JoinGroup, Protocol
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from txnkafka.broker.broker_config import BrokerConfig
-from txnkafka.broker.group_settings import check_group, shown_group_config
-from txnkafka.coordinator.consumer_config import ConsumerGroupConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
+from txnkafka.broker.config.group_settings import check_group, shown_group_config
+from txnkafka.coordinator.group.consumer.consumer_config import ConsumerGroupConfig
 
 
 @pytest.mark.parametrize(

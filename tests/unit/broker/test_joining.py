@@ -10,10 +10,10 @@ import pytest
 
 from tests.unit.broker.gaps import end, flush, power_cut, produce
 from tests.unit.broker.node import NOW, Node, Producer, batch_of
-from txnkafka.broker.groups import Identity, OffsetToCommit
-from txnkafka.broker.marker_writer import WritableMarker
+from txnkafka.broker.coordinators.marker_writer import WritableMarker
+from txnkafka.broker.coordinators.unknown_transactions import abort_if_unknown
 from txnkafka.broker.requests import ProduceRequest
-from txnkafka.broker.unknown_transactions import abort_if_unknown
+from txnkafka.coordinator.group.group_requests import Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.testing.memory_files import MemoryFiles

@@ -11,9 +11,9 @@ from tests.unit.broker.node import COMMITTED, NOW, Node, Producer, batch_of
 from tests.unit.export.outputs import run_export
 from tests.unit.storage.client import what_is_synced
 from txnkafka._core.scan import scan
-from txnkafka.broker import leader_epochs
 from txnkafka.broker.broker import open_broker
-from txnkafka.broker.leader_epochs import next_epoch
+from txnkafka.broker.registry import leader_epochs
+from txnkafka.broker.registry.leader_epochs import next_epoch
 from txnkafka.broker.requests import (
     FetchedPartition,
     FetchPartition,

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.broker.node import NOW, Node, Producer
 from txnkafka._core.encode import empty_batch
 from txnkafka.broker.broker import Broker
-from txnkafka.broker.groups import Identity, OffsetToCommit
-from txnkafka.coordinator.txn_listing import Filters
+from txnkafka.coordinator.group.group_requests import Identity, OffsetToCommit
+from txnkafka.coordinator.txn.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

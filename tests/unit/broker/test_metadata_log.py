@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from tests.unit.broker.node import NOW, Node, Producer
-from txnkafka.broker import metadata_snapshots
-from txnkafka.broker.metadata_replay import MetadataReplay
-from txnkafka.broker.metadata_snapshot import SnapshotId, find_snapshots, write_snapshot
-from txnkafka.coordinator.cluster_image import ClusterImage
-from txnkafka.coordinator.image_records import image_records
-from txnkafka.coordinator.metadata_records import LogRecord, encode_metadata, feature_level, topic
+from txnkafka.broker.registry import metadata_snapshots
+from txnkafka.broker.registry.metadata_replay import MetadataReplay
+from txnkafka.broker.registry.metadata_snapshot import SnapshotId, find_snapshots, write_snapshot
+from txnkafka.coordinator.registry.cluster_image import ClusterImage
+from txnkafka.coordinator.registry.image_records import image_records
+from txnkafka.coordinator.registry.metadata_records import LogRecord, encode_metadata, feature_level, topic
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, LogDirError

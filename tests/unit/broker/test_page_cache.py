@@ -8,9 +8,9 @@ import pytest
 
 from tests.unit.broker.node import COMMITTED, NOW, Node, batch_of
 from tests.unit.storage.client import what_is_synced
-from txnkafka.broker.records_deletion import Deleted, delete_records
+from txnkafka.broker.records.records_deletion import Deleted, delete_records
 from txnkafka.broker.requests import FetchPartition, FetchRequest, ProduceRequest
-from txnkafka.coordinator.txn_events import Answer
+from txnkafka.coordinator.txn.txn_events import Answer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.memory_files import MemoryFiles

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.unit.broker.node import Node, Producer, batch_of
-from txnkafka.broker.partition_creation import EnlargedTopic, MorePartitions, create_partitions
 from txnkafka.broker.requests import NewTopic
+from txnkafka.broker.topics.partition_creation import EnlargedTopic, MorePartitions, create_partitions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles

@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.broker.node import COMMITTED, NOW, Node, Producer
 from txnkafka.coordinator.partitions import partition_for
-from txnkafka.coordinator.txn_image import LARGEST_EPOCH
+from txnkafka.coordinator.txn.txn_image import LARGEST_EPOCH
 from txnkafka.env import write_durably
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition

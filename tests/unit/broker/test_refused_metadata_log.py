@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.broker.node import NOW, Node
 from txnkafka._core.scan import scan
-from txnkafka.coordinator.metadata_records import feature_level, partition, topic
+from txnkafka.coordinator.registry.metadata_records import feature_level, partition, topic
 from txnkafka.errors import KafkaError, LogDirError
 from txnkafka.handover.hand_over import check, hand_over
 from txnkafka.handover.report import Owner

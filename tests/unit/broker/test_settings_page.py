@@ -7,10 +7,10 @@ from pathlib import Path
 from textwrap import fill
 
 from tests.expected_text import same_text
-from txnkafka.broker.broker_config import BROKER_DEFS, DYNAMIC, TOPIC_DEFS
-from txnkafka.broker.client_metrics import SUBSCRIPTION_DEFS
-from txnkafka.broker.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
-from txnkafka.broker.group_settings import GROUP_DEFS
+from txnkafka.broker.config.broker_config import BROKER_DEFS, DYNAMIC, TOPIC_DEFS
+from txnkafka.broker.config.client_metrics import SUBSCRIPTION_DEFS
+from txnkafka.broker.config.config_names import TOPIC_SYNONYMS, WITHOUT_EFFECT
+from txnkafka.broker.config.group_settings import GROUP_DEFS
 from txnkafka.config import INT32_MAX, INT64_MAX, ConfigDef
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "settings.md"

@@ -11,8 +11,8 @@ import pytest
 
 from tests.unit.broker.node import NOW, Node, Producer, batch_of
 from txnkafka._core.encode import encode_batch
-from txnkafka.broker.partition_creation import MorePartitions, create_partitions
 from txnkafka.broker.requests import NewTopic, ProduceRequest
+from txnkafka.broker.topics.partition_creation import MorePartitions, create_partitions
 from txnkafka.env import DataFiles
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition

@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.broker.node import NOW, UNCOMMITTED, Node, Producer, batch_of
 from txnkafka.broker.broker import open_broker
-from txnkafka.broker.marker_writer import WritableMarker
+from txnkafka.broker.coordinators.marker_writer import WritableMarker
 from txnkafka.broker.requests import NewTopic, ProduceRequest
-from txnkafka.coordinator.txn_events import Answer
-from txnkafka.coordinator.txn_listing import Filters
+from txnkafka.coordinator.txn.txn_events import Answer
+from txnkafka.coordinator.txn.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import LogDirError
 from txnkafka.model import TopicPartition

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tests.unit.coordinator.group_clients import Node
-from txnkafka.coordinator import metadata_records
-from txnkafka.coordinator.consumer_config import ConsumerGroupConfig
-from txnkafka.coordinator.consumer_group import ConsumerGroup
-from txnkafka.coordinator.group_requests import ConsumerHeartbeat, HeartbeatAnswer
+from txnkafka.coordinator.group.consumer.consumer_config import ConsumerGroupConfig
+from txnkafka.coordinator.group.consumer.consumer_group import ConsumerGroup
+from txnkafka.coordinator.group.group_requests import ConsumerHeartbeat, HeartbeatAnswer
+from txnkafka.coordinator.registry import metadata_records
 from txnkafka.error_codes import ErrorCode
 
 __all__ = ["Consumer", "ConsumerNode", "config", "state_of", "subscription", "topic_id"]

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from txnkafka.coordinator.classic_group import ClassicGroup
-from txnkafka.coordinator.classic_rebalance import GroupConfig
-from txnkafka.coordinator.cluster_image import ClusterImage
-from txnkafka.coordinator.group_coordinator import GroupCoordinator
-from txnkafka.coordinator.group_requests import (
+from txnkafka.coordinator.group.classic.classic_group import ClassicGroup
+from txnkafka.coordinator.group.classic.classic_rebalance import GroupConfig
+from txnkafka.coordinator.group.group_coordinator import GroupCoordinator
+from txnkafka.coordinator.group.group_requests import (
     CommittedOffset,
     Identity,
     Joined,
@@ -21,6 +20,7 @@ from txnkafka.coordinator.group_requests import (
     SyncGroup,
 )
 from txnkafka.coordinator.log_event import LogEvent
+from txnkafka.coordinator.registry.cluster_image import ClusterImage
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaStorageError, MessageTooLargeError
 from txnkafka.model import NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition

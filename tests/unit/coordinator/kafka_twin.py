@@ -12,8 +12,8 @@ from collections import Counter
 from typing import Any, Protocol
 
 from tests.unit.coordinator.world import T0, T1, World
-from txnkafka.coordinator.txn_config import TransactionConfig
-from txnkafka.coordinator.txn_events import (
+from txnkafka.coordinator.txn.txn_config import TransactionConfig
+from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
     AddPartitions,
     Answer,

@@ -7,8 +7,8 @@ from itertools import count, product
 import pytest
 
 from txnkafka._core.encode import encode_batch
-from txnkafka.coordinator.transaction_partition import encoded_with_room
-from txnkafka.coordinator.txn_image import PREPARE_ABORT, PREPARE_COMMIT, prepared, record_of
+from txnkafka.coordinator.txn.transaction_partition import encoded_with_room
+from txnkafka.coordinator.txn.txn_image import PREPARE_ABORT, PREPARE_COMMIT, prepared, record_of
 from txnkafka.errors import MessageTooLargeError
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState

@@ -9,8 +9,8 @@ from random import Random
 import pytest
 
 from tests.unit.coordinator.consumer_clients import topic_id
-from txnkafka.coordinator.assignor import GroupSpec, MemberSpec, Targets
-from txnkafka.coordinator.consumer_config import ASSIGNORS
+from txnkafka.coordinator.group.assignors.assignor import GroupSpec, MemberSpec, Targets
+from txnkafka.coordinator.group.consumer.consumer_config import ASSIGNORS
 
 SEEDS = range(150)
 

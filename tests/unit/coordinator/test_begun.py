@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.unit.coordinator.transition_cases import ID, STARTED, state_of
-from txnkafka.coordinator.begun import Begun
+from txnkafka.coordinator.txn.begun import Begun
 from txnkafka.wire.records import TransactionState
 
 OPEN = state_of(TransactionState.ONGOING)

@@ -7,7 +7,7 @@ from unittest.mock import Mock
 import pytest
 
 from tests.unit.coordinator.group_clients import Member, Node, stable
-from txnkafka.coordinator.classic_group import ClassicGroup
+from txnkafka.coordinator.group.classic.classic_group import ClassicGroup
 from txnkafka.error_codes import ErrorCode as E
 
 

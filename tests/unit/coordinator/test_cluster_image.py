@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from txnkafka.coordinator import metadata_records
-from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE, ClusterImage
-from txnkafka.coordinator.image_records import image_records
-from txnkafka.coordinator.metadata_records import LogRecord
+from txnkafka.coordinator.registry import metadata_records
+from txnkafka.coordinator.registry.cluster_image import TOPIC_RESOURCE, ClusterImage
+from txnkafka.coordinator.registry.image_records import image_records
+from txnkafka.coordinator.registry.metadata_records import LogRecord
 
 FIRST, SECOND = "AAAAAAAAAAEAAAAAAAAAAg", "AAAAAAAAAAMAAAAAAAAABA"
 UNCHANGED: dict[str, Any] = {

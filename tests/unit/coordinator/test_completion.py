@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.models.transaction_world import Partition, Written
 from tests.unit.coordinator.world import T0, T1, T2, World
-from txnkafka.coordinator.txn_events import AddPartitions
+from txnkafka.coordinator.txn.txn_events import AddPartitions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionState
 

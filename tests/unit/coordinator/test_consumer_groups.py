@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config, state_of, topic_id
 from tests.unit.coordinator.group_clients import Member
-from txnkafka.coordinator.consumer_member import MemberState
-from txnkafka.coordinator.group_requests import ConsumerHeartbeat, Identity, OffsetToCommit
+from txnkafka.coordinator.group.consumer.consumer_member import MemberState
+from txnkafka.coordinator.group.group_requests import ConsumerHeartbeat, Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode as E
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records.group_log import decode_group_log

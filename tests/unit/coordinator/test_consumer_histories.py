@@ -9,9 +9,9 @@ import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, state_of, subscription, topic_id
 from tests.unit.coordinator.group_clients import Member
-from txnkafka.coordinator.classic_group import ClassicGroup
-from txnkafka.coordinator.consumer_group import ConsumerGroup
-from txnkafka.coordinator.group_partition import GroupPartition, record_of
+from txnkafka.coordinator.group.classic.classic_group import ClassicGroup
+from txnkafka.coordinator.group.consumer.consumer_group import ConsumerGroup
+from txnkafka.coordinator.group.group_partition import GroupPartition, record_of
 from txnkafka.error_codes import ErrorCode as E
 
 SEEDS = range(60)

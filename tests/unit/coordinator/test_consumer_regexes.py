@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config
-from txnkafka.coordinator import consumer_regexes
-from txnkafka.coordinator.consumer_regexes import MOST_STEPS_AT_ONCE
+from txnkafka.coordinator.group.consumer import consumer_regexes
+from txnkafka.coordinator.group.consumer.consumer_regexes import MOST_STEPS_AT_ONCE
 from txnkafka.coordinator.re2_pattern import Re2Pattern
 from txnkafka.error_codes import ErrorCode as E
 

@@ -9,13 +9,13 @@ import pytest
 
 from tests.unit.coordinator.consumer_clients import topic_id
 from tests.unit.coordinator.group_clients import Node
-from txnkafka.coordinator.assignor import GroupSpec, MemberSpec
-from txnkafka.coordinator.consumer_member import ConsumerMember
-from txnkafka.coordinator.group_offsets import GroupOffsets
-from txnkafka.coordinator.group_requests import Identity
-from txnkafka.coordinator.heterogeneous_assignor import assign_heterogeneous
+from txnkafka.coordinator.group.assignors.assignor import GroupSpec, MemberSpec
+from txnkafka.coordinator.group.assignors.heterogeneous_assignor import assign_heterogeneous
+from txnkafka.coordinator.group.consumer.consumer_member import ConsumerMember
+from txnkafka.coordinator.group.consumer.member_reconciliation import Reconciliation
+from txnkafka.coordinator.group.group_requests import Identity
+from txnkafka.coordinator.group.offsets.group_offsets import GroupOffsets
 from txnkafka.coordinator.log_event import LogEvent
-from txnkafka.coordinator.member_reconciliation import Reconciliation
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.group_log import (
     OffsetAndMetadata,

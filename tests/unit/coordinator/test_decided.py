@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.transition_cases import EPOCH, INSIDE, PRODUCER, state_of
-from txnkafka.coordinator.decided import Decision, History, OpenTransaction, Seen, decide
-from txnkafka.coordinator.txn_image import completed, prepared
+from txnkafka.coordinator.txn.decided import Decision, History, OpenTransaction, Seen, decide
+from txnkafka.coordinator.txn.txn_image import completed, prepared
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 S = TransactionState

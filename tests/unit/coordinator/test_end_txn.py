@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.coordinator.transition_cases import EPOCH, FOREIGN, ID, NOW, PRODUCER, state_of
 from tests.unit.coordinator.world import T0, T1, World
-from txnkafka.coordinator.txn_events import (
+from txnkafka.coordinator.txn.txn_events import (
     AddPartitions,
     Answer,
     EndTxn,
@@ -17,7 +17,7 @@ from txnkafka.coordinator.txn_events import (
     Result,
     Transition,
 )
-from txnkafka.coordinator.txn_state import transition
+from txnkafka.coordinator.txn.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

@@ -8,10 +8,10 @@ import pytest
 
 from tests.unit.coordinator.transition_cases import LATE, MUCH_LATER, NOW, STARTED, state_of
 from tests.unit.coordinator.world import T0, T1, World
-from txnkafka.coordinator import txn_listing
 from txnkafka.coordinator.runtime import SLICE, batches_of
-from txnkafka.coordinator.transaction_partition import TransactionPartition, loaded_records
-from txnkafka.coordinator.txn_events import (
+from txnkafka.coordinator.txn import txn_listing
+from txnkafka.coordinator.txn.transaction_partition import TransactionPartition, loaded_records
+from txnkafka.coordinator.txn.txn_events import (
     AddPartitions,
     Answer,
     Event,
@@ -23,9 +23,9 @@ from txnkafka.coordinator.txn_events import (
     TransactionRecord,
     Transition,
 )
-from txnkafka.coordinator.txn_image import VALID_PREVIOUS_STATES, image_of
-from txnkafka.coordinator.txn_listing import Filters, Listed, Listing, describe, list_transactions
-from txnkafka.coordinator.txn_state import transition
+from txnkafka.coordinator.txn.txn_image import VALID_PREVIOUS_STATES, image_of
+from txnkafka.coordinator.txn.txn_listing import Filters, Listed, Listing, describe, list_transactions
+from txnkafka.coordinator.txn.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

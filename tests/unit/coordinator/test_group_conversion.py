@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, config, subscription, topic_id
 from tests.unit.coordinator.group_clients import Member
-from txnkafka.coordinator.classic_group import ClassicGroup
-from txnkafka.coordinator.consumer_config import MigrationPolicy
+from txnkafka.coordinator.group.classic.classic_group import ClassicGroup
+from txnkafka.coordinator.group.consumer.consumer_config import MigrationPolicy
 from txnkafka.error_codes import ErrorCode as E
 from txnkafka.wire.records.consumer_protocol import decode_assignment
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.group_clients import START_MS, Member, Node, stable
-from txnkafka.coordinator.group_requests import CommittedOffset, Identity
+from txnkafka.coordinator.group.group_requests import CommittedOffset, Identity
 from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.error_codes import ErrorCode as E
 from txnkafka.model import NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition

@@ -16,8 +16,8 @@ from tests.unit.coordinator.transition_cases import (
 )
 from tests.unit.coordinator.world import T0, World
 from txnkafka.coordinator.old_clients import error_for
-from txnkafka.coordinator.txn_config import TransactionConfig
-from txnkafka.coordinator.txn_events import (
+from txnkafka.coordinator.txn.txn_config import TransactionConfig
+from txnkafka.coordinator.txn.txn_events import (
     Answer,
     InitProducerId,
     NeedsProducerId,
@@ -26,7 +26,7 @@ from txnkafka.coordinator.txn_events import (
     Result,
     Transition,
 )
-from txnkafka.coordinator.txn_state import transition
+from txnkafka.coordinator.txn.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.world import T0, T1, T2
-from txnkafka.coordinator.markers import Marker, Markers
-from txnkafka.coordinator.txn_events import MarkersWritten, WriteMarkers
+from txnkafka.coordinator.txn.markers import Marker, Markers
+from txnkafka.coordinator.txn.txn_events import MarkersWritten, WriteMarkers
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 

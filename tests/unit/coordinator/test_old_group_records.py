@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from txnkafka.coordinator.group_partition import group_of
+from txnkafka.coordinator.group.group_partition import group_of
 from txnkafka.wire.records.group_log import decode_group, encode_group_key
 
 

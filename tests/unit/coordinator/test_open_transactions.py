@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.transition_cases import ANOTHER, EPOCH, FOREIGN, INSIDE, PRODUCER, state_of
-from txnkafka.coordinator.open_transactions import is_next_of, will_end
+from txnkafka.coordinator.txn.open_transactions import is_next_of, will_end
 from txnkafka.model import ProducerStateEntry
 from txnkafka.wire.records import TransactionState
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from txnkafka.coordinator.in_flight import NEVER, ParkedRequests, Request
-from txnkafka.coordinator.txn_events import EndTxn, Event, Expire
+from txnkafka.coordinator.txn.in_flight import NEVER, ParkedRequests, Request
+from txnkafka.coordinator.txn.txn_events import EndTxn, Event, Expire
 
 
 class Queues(dict[str, deque[Request]]):

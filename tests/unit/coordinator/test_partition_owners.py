@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tests.unit.coordinator.consumer_clients import Consumer, ConsumerNode, topic_id
-from txnkafka.coordinator.consumer_group import ConsumerGroup
-from txnkafka.coordinator.consumer_member import ConsumerMember
+from txnkafka.coordinator.group.consumer.consumer_group import ConsumerGroup
+from txnkafka.coordinator.group.consumer.consumer_member import ConsumerMember
 from txnkafka.error_codes import ErrorCode as E
 
 

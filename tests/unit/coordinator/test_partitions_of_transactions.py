@@ -17,7 +17,7 @@ from tests.unit.coordinator.transition_cases import (
     state_of,
 )
 from tests.unit.coordinator.world import T0, T1, World
-from txnkafka.coordinator.txn_events import (
+from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
     AddPartitions,
     Answer,
@@ -28,7 +28,7 @@ from txnkafka.coordinator.txn_events import (
     Transition,
     VerifyPartitions,
 )
-from txnkafka.coordinator.txn_state import transition
+from txnkafka.coordinator.txn.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txnkafka.coordinator.producer_ids import BLOCK_SIZE, ProducerIds
+from txnkafka.coordinator.txn.producer_ids import BLOCK_SIZE, ProducerIds
 
 
 class Registry:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.coordinator.group_clients import Member, Node, stable
-from txnkafka.coordinator.group_requests import Identity
+from txnkafka.coordinator.group.group_requests import Identity
 from txnkafka.error_codes import ErrorCode as E
 
 

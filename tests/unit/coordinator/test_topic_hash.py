@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from txnkafka.coordinator.cluster_image import PartitionImage, TopicImage
-from txnkafka.coordinator.topic_hash import topics_hash
+from txnkafka.coordinator.group.consumer.topic_hash import topics_hash
+from txnkafka.coordinator.registry.cluster_image import PartitionImage, TopicImage
 
 
 def topic(name: str, topic_id: str, partitions: int) -> TopicImage:

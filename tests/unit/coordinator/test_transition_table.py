@@ -17,14 +17,14 @@ from tests.unit.coordinator.transition_cases import (
     shown,
     state_of,
 )
-from txnkafka.coordinator.txn_events import Transition
-from txnkafka.coordinator.txn_image import VALID_PREVIOUS_STATES
+from txnkafka.coordinator.txn.txn_events import Transition
+from txnkafka.coordinator.txn.txn_image import VALID_PREVIOUS_STATES
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 TABLE = Path(__file__).with_name("transition_table.txt")
 PAGE = Path(__file__).parents[3] / "docs" / "transactions.md"
 HEAD = """\
-What transition() makes of each event in each state, by txnkafka/coordinator/txn_state.py.
+What transition() makes of each event in each state, by txnkafka/coordinator/txn/txn_state.py.
 "0 1 2" are the levels of transaction.version; the number behind EndTxn is the client's transaction version.
 Only what changes is shown; the time of the last update is "now" in every record. Producer 8 is a new one.
 """

@@ -6,9 +6,9 @@ import pytest
 
 from tests.models.transaction_world import Written
 from tests.unit.coordinator.world import T0, T1, World
-from txnkafka.coordinator.txn_config import TransactionConfig
-from txnkafka.coordinator.txn_events import AddPartitions, Answer, EndTxn, InitProducerId
-from txnkafka.coordinator.txn_listing import Filters, describe, list_transactions
+from txnkafka.coordinator.txn.txn_config import TransactionConfig
+from txnkafka.coordinator.txn.txn_events import AddPartitions, Answer, EndTxn, InitProducerId
+from txnkafka.coordinator.txn.txn_listing import Filters, describe, list_transactions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionState
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from txnkafka.coordinator.txn_events import (
+from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
     AddPartitions,
     EndTxn,
@@ -20,7 +20,7 @@ from txnkafka.coordinator.txn_events import (
     Transition,
     VerifyPartitions,
 )
-from txnkafka.coordinator.txn_state import transition
+from txnkafka.coordinator.txn.txn_state import transition
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from tests.models.transaction_world import Host, Log, Partition, Written
-from txnkafka.coordinator.producer_ids import ProducerIds
 from txnkafka.coordinator.ticks import Ticks
-from txnkafka.coordinator.transaction_partition import loaded_records
-from txnkafka.coordinator.txn_config import TransactionConfig
-from txnkafka.coordinator.txn_coordinator import TransactionCoordinator
-from txnkafka.coordinator.txn_events import AddPartitions, Answer, EndTxn, Event, InitProducerId
+from txnkafka.coordinator.txn.producer_ids import ProducerIds
+from txnkafka.coordinator.txn.transaction_partition import loaded_records
+from txnkafka.coordinator.txn.txn_config import TransactionConfig
+from txnkafka.coordinator.txn.txn_coordinator import TransactionCoordinator
+from txnkafka.coordinator.txn.txn_events import AddPartitions, Answer, EndTxn, Event, InitProducerId
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import TransactionMetadata

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.unit.broker.node import NOW, Node, Producer
 from tests.unit.handover.stories import PARTITION, replaced, write_story
 from txnkafka._core.encode import encode_batch
-from txnkafka.coordinator.txn_image import record_of
+from txnkafka.coordinator.txn.txn_image import record_of
 from txnkafka.error_codes import ErrorCode
 from txnkafka.handover.hand_over import hand_over
 from txnkafka.handover.report import HandOver, Owner

@@ -20,7 +20,7 @@ from tests.unit.handover.stories import (
 )
 from txnkafka import LogDir
 from txnkafka._core.scan import scan
-from txnkafka.coordinator.metadata_records import partition, topic
+from txnkafka.coordinator.registry.metadata_records import partition, topic
 from txnkafka.env.overlay import OverlayFiles
 from txnkafka.errors import LogDirError
 from txnkafka.handover.hand_over import check, hand_over

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from txnkafka.coordinator.cluster_image import ClusterImage
-from txnkafka.coordinator.metadata_records import config, feature_level, partition, topic
+from txnkafka.coordinator.registry.cluster_image import ClusterImage
+from txnkafka.coordinator.registry.metadata_records import config, feature_level, partition, topic
 from txnkafka.handover.partitions import check_partitions, missing_topic_ids
 from txnkafka.handover.registry import Registry
 from txnkafka.handover.registry_rules import check_registry

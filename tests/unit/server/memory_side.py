@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.side_by_side.brokers import CONFIG
 from tests.unit.broker.node import Node
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
 from txnkafka.errors import InvalidRequestError
 from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions

@@ -8,7 +8,7 @@ import pytest
 
 from tests.unit.broker.node import batch_of
 from tests.unit.server.wire_node import WireNode, node, topic_id, versions
-from txnkafka.coordinator.metadata_records import LogRecord
+from txnkafka.coordinator.registry.metadata_records import LogRecord
 from txnkafka.error_codes import ErrorCode
 from txnkafka.handover.hand_over import check
 from txnkafka.handover.registry import read_registry

@@ -9,8 +9,8 @@ import pytest
 
 from tests.unit.broker.node import Producer
 from tests.unit.server.wire_node import WireNode, node, topic_id, versions
-from txnkafka.broker.groups import Identity, OffsetToCommit
-from txnkafka.coordinator.classic_group import ClassicGroup
+from txnkafka.coordinator.group.classic.classic_group import ClassicGroup
+from txnkafka.coordinator.group.group_requests import Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.wire.messages import (

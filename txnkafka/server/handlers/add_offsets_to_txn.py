@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.old_clients import error_for
+from txnkafka.coordinator.old_clients import error_for
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequest, AddOffsetsToTxnResponse
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.old_clients import error_for
+from txnkafka.coordinator.old_clients import error_for
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.add_partitions_to_txn import (

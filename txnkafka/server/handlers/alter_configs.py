@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.config_alteration import Alteration, Altered, ConfigChange, ConfigOp, alter_all
+from txnkafka.broker.config.config_alteration import Alteration, Altered, ConfigChange, ConfigOp, alter_all
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.alter_configs import (
     AlterConfigsRequest,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from itertools import starmap
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.log_directory import find_volume
+from txnkafka.broker.records.log_directory import find_volume
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import serves

@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.features import SERVED_FEATURES, finalized_features
+from txnkafka.broker.registry.features import SERVED_FEATURES, finalized_features
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import SERVED, serves
 from txnkafka.wire.messages.api_versions import (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.groups import DescribedConsumerGroup, DescribedConsumerMember
+from txnkafka.coordinator.group.described_groups import DescribedConsumerGroup, DescribedConsumerMember
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import serves
 from txnkafka.server.handlers.metadata import ALL_OF_GROUP

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.groups import ConsumerHeartbeat, HeartbeatAnswer
+from txnkafka.coordinator.group.group_requests import ConsumerHeartbeat, HeartbeatAnswer
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.consumer_group_heartbeat import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.partition_creation import EnlargedTopic, MorePartitions, create_partitions
+from txnkafka.broker.topics.partition_creation import EnlargedTopic, MorePartitions, create_partitions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.create_partitions import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.records_deletion import Deleted, delete_records
+from txnkafka.broker.records.records_deletion import Deleted, delete_records
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.delete_records import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.log_directory import find_volume, log_sizes
+from txnkafka.broker.records.log_directory import find_volume, log_sizes
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import serves

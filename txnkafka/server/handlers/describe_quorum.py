@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.metadata_log import METADATA_PARTITION
+from txnkafka.broker.registry.metadata_log import METADATA_PARTITION
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.describe_quorum import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.groups import Identity
+from txnkafka.coordinator.group.group_requests import Identity
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
 

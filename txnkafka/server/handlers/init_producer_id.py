@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.old_clients import error_for
+from txnkafka.coordinator.old_clients import error_for
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
-    from txnkafka.broker.transactions import Answer
+    from txnkafka.coordinator.txn.txn_events import Answer
     from txnkafka.server.peer import Peer, Reply
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.groups import Identity, Joined, JoinGroup, Protocol
+from txnkafka.coordinator.group.group_requests import Identity, Joined, JoinGroup, Protocol
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
 

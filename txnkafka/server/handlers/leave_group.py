@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.groups import Identity
+from txnkafka.coordinator.group.group_requests import Identity
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberResponse

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.txn_listing import Filters
+from txnkafka.coordinator.txn.txn_listing import Filters
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.list_transactions import (
     ListTransactionsRequest,

@@ -11,7 +11,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from txnkafka.broker.groups import CommittedOffset
+from txnkafka.coordinator.group.group_requests import CommittedOffset
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import serves

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.groups import Identity, SyncGroup
+from txnkafka.coordinator.group.group_requests import Identity, SyncGroup
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.sync_group import SyncGroupRequest, SyncGroupResponse

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.unregistration import unregister_broker
+from txnkafka.broker.registry.unregistration import unregister_broker
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.unregister_broker import UnregisterBrokerRequest, UnregisterBrokerResponse
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.features import FeatureUpdate, update_features
+from txnkafka.broker.registry.features import FeatureUpdate, update_features
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.update_features import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.broker.marker_writer import WritableMarker
+from txnkafka.broker.coordinators.marker_writer import WritableMarker
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import serves
 from txnkafka.wire.messages.write_txn_markers import (

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.broker.requests import NewTopic, OffsetQuery
-from txnkafka.coordinator.txn_listing import Filters
+from txnkafka.coordinator.txn.txn_listing import Filters
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.testing.simulation.client import Client

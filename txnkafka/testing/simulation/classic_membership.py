@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.groups import JoinGroup, Protocol, SyncGroup
+from txnkafka.coordinator.group.group_requests import JoinGroup, Protocol, SyncGroup
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.simulation.history import Assignment

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from txnkafka.broker.requests import ProduceRequest, ProduceResult
-    from txnkafka.coordinator.txn_events import Answer
+    from txnkafka.coordinator.txn.txn_events import Answer
     from txnkafka.model import TopicPartition
 
 __all__ = ["Ended", "commit_at_once"]

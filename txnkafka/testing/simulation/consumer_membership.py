@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.groups import ConsumerHeartbeat
+from txnkafka.coordinator.group.group_requests import ConsumerHeartbeat
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.simulation.client import BACKOFF_US, MOST_ATTEMPTS, RETRIABLE

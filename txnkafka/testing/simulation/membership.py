@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
-from txnkafka.broker.groups import Identity, OffsetToCommit
+from txnkafka.coordinator.group.group_requests import Identity, OffsetToCommit
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.simulation.client import BACKOFF_US

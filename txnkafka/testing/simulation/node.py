@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections import Counter
     from collections.abc import Callable
 
-    from txnkafka.broker.broker_config import BrokerConfig
+    from txnkafka.broker.config.broker_config import BrokerConfig
     from txnkafka.env import Random
     from txnkafka.storage.work import Work
     from txnkafka.testing.simulation.network import Connection, Network, Request

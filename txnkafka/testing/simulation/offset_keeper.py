@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.groups import Identity
+from txnkafka.coordinator.group.group_requests import Identity
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.testing.simulation.client import Client

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.broker.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
-from txnkafka.broker.records_deletion import delete_records
+from txnkafka.broker.config.config_alteration import Alteration, ConfigChange, ConfigOp, alter_configs
+from txnkafka.broker.records.records_deletion import delete_records
 from txnkafka.broker.requests import OffsetQuery
-from txnkafka.coordinator.cluster_image import TOPIC_RESOURCE
+from txnkafka.coordinator.registry.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel, TopicPartition
 from txnkafka.testing.simulation.client import Client

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from txnkafka.broker.broker_config import BrokerConfig
+from txnkafka.broker.config.broker_config import BrokerConfig
 from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode

@@ -10,8 +10,8 @@ import pytest
 
 import txnkafka
 from tests.unit.broker.node import NOW, Node, Producer, batch_of
-from txnkafka.broker.groups import ConsumerHeartbeat, Identity, OffsetToCommit
-from txnkafka.coordinator import group_offsets
+from txnkafka.coordinator.group.group_requests import ConsumerHeartbeat, Identity, OffsetToCommit
+from txnkafka.coordinator.group.offsets import group_offsets
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server.dispatch import Dispatcher

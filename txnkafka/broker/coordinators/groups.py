@@ -1,0 +1,214 @@
+"""``Groups``: the group coordinator of a broker, and the broker as its host.
+
+Source: ``GroupCoordinatorService``, ``KafkaApis``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from txnkafka.broker.config.group_settings import group_config
+from txnkafka.broker.coordinators.coordinator_topic import CoordinatorTopic
+from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, log_events
+from txnkafka.coordinator.group.described_groups import DescribedConsumerGroup, DescribedConsumerMember
+from txnkafka.coordinator.group.group_coordinator import GroupCoordinator
+from txnkafka.coordinator.group.group_requests import (
+    CommittedOffset,
+    ConsumerHeartbeat,
+    DescribedGroup,
+    HeartbeatAnswer,
+    Identity,
+    Joined,
+    JoinGroup,
+    Left,
+    ListedGroup,
+    Offsets,
+    OffsetToCommit,
+    Protocol,
+    Synced,
+    SyncGroup,
+)
+from txnkafka.env import unique_name
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import TopicPartition
+from txnkafka.storage.log.log_records import parts_of_log
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Sequence
+
+    from txnkafka.broker.services import Services
+    from txnkafka.coordinator.log_event import LogEvent
+    from txnkafka.coordinator.registry.cluster_image import ClusterImage
+    from txnkafka.storage.log.partition_log import PartitionLog
+
+__all__ = [
+    "CommittedOffset", "ConsumerHeartbeat", "DescribedConsumerGroup", "DescribedConsumerMember",
+    "DescribedGroup", "Groups", "HeartbeatAnswer", "Identity", "JoinGroup", "Joined", "ListedGroup",
+    "OffsetToCommit", "Protocol", "SyncGroup", "Synced",
+]  # fmt: skip
+
+
+class Groups:
+    """``coordinator`` has the groups of the node."""
+
+    def __init__(self, services: Services, create_internal: Callable[[str], None]) -> None:
+        self._services = services
+        self._topic = CoordinatorTopic(services, CONSUMER_OFFSETS_TOPIC, create_internal, has_answers=True)
+        config = services.config
+        self.coordinator = GroupCoordinator(
+            self,
+            self._topic,
+            config=group_config(config),
+            partition_count=config.offsets_topic_num_partitions,
+            ticks=services.ticks,
+        )
+        self._load(services.now_ms)
+        removed = services.image.removed_topic_ids
+        if removed and not services.data.was_clean:  # a crash may have lost the tombstones of their offsets
+            self.coordinator.delete_removed(removed, services.image.topics, services.now_ms)
+
+    def configure(self) -> None:
+        """The settings of the broker have changed."""
+        self.coordinator.configure(group_config(self._services.config))
+
+    def _load(self, now_ms: int) -> None:
+        """Load the partitions of ``__consumer_offsets`` that are not loaded."""
+
+        def load(number: int, log: PartitionLog) -> None:
+            self.coordinator.load(number, _events(log), now_ms)
+
+        self._topic.load(self.coordinator.partitions, load)
+
+    def on_created(self) -> None:
+        """``__consumer_offsets`` is there, or partitions of it whose directories could not be created."""
+        self._load(self._services.now_ms)
+
+    def on_deleted(self, topic: str, numbers: Collection[int]) -> None:
+        """A topic is not in the registry any more, nor are its partitions."""
+        if topic == CONSUMER_OFFSETS_TOPIC:
+            for number in numbers:
+                self.coordinator.resign(number)
+        else:
+            self.coordinator.delete_partitions(topic, numbers, self._services.now_ms)
+
+    def stop(self) -> None:
+        """Coordinate no group any more: what waits is answered NOT_COORDINATOR, and members look for the next
+        owner."""
+        for number in list(self.coordinator.partitions.loaded):
+            self.coordinator.resign(number)
+
+    def on_marker(self, partition: TopicPartition, offset: int, producer_id: int, committed: bool) -> None:
+        """An end marker was appended."""
+        if partition.topic == CONSUMER_OFFSETS_TOPIC:
+            self.coordinator.end_transaction(partition.partition, offset, producer_id, committed)
+
+    # Requests
+
+    @property
+    def has_consumer_protocol(self) -> bool:
+        """Whether the cluster has groups of the consumer protocol: the level of ``group.version``."""
+        return self._services.image.features.get("group.version", 0) > 0
+
+    def find(self, group_id: str) -> ErrorCode:
+        """Return NONE if this node coordinates the group; see ``CoordinatorTopic.find``."""
+        return self._topic.find(self.coordinator.partitions, group_id)
+
+    def join(self, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
+        """A member joins a group."""
+        self.coordinator.join(request, self._services.failures.owned(reply), self._services.now_ms)
+
+    def consumer_heartbeat(
+        self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None]
+    ) -> None:
+        """A member of a consumer group joins, is alive, or leaves."""
+        self.coordinator.consumer_heartbeat(
+            request, self._services.failures.owned(reply), self._services.now_ms
+        )
+
+    def sync(self, request: SyncGroup, reply: Callable[[Synced], None]) -> None:
+        """A member asks for its assignment."""
+        self.coordinator.sync(request, self._services.failures.owned(reply), self._services.now_ms)
+
+    def heartbeat(self, identity: Identity) -> ErrorCode:
+        """A member is alive."""
+        return self.coordinator.heartbeat(identity, self._services.now_ms)
+
+    def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left) -> None:
+        """Members leave a group: ``reply`` gets the error of the request, and those of the members."""
+        self.coordinator.leave(group_id, leaving, self._services.failures.owned(reply), self._services.now_ms)
+
+    def commit(
+        self,
+        identity: Identity,
+        offsets: Offsets,
+        reply: Callable[[dict[TopicPartition, ErrorCode]], None],
+        *,
+        version: int,
+    ) -> None:
+        """Commit offsets; ``version`` is that of OffsetCommit."""
+        self.coordinator.commit(identity, offsets, reply, self._services.now_ms, version=version)
+
+    def fetch(
+        self,
+        group_id: str,
+        partitions: Sequence[TopicPartition] | None,
+        reply: Callable[[ErrorCode, dict[TopicPartition, CommittedOffset]], None],
+        *,
+        require_stable: bool,
+        member: tuple[str | None, int] = (None, -1),
+    ) -> None:
+        """The committed offsets of partitions, or of all that have one; ``member`` is the id and the epoch of
+        the member that asks."""
+        self.coordinator.fetch(group_id, partitions, reply, require_stable=require_stable, member=member)
+
+    def delete_offsets(
+        self,
+        group_id: str,
+        partitions: Sequence[TopicPartition],
+        reply: Callable[[ErrorCode, dict[TopicPartition, ErrorCode]], None],
+    ) -> None:
+        """Delete committed offsets."""
+        self.coordinator.delete_offsets(group_id, partitions, reply)
+
+    def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
+        """Delete a group without members."""
+        self.coordinator.delete(group_id, reply)
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        """What DescribeGroups shows of a group."""
+        return self.coordinator.describe(group_id)
+
+    def describe_consumer(
+        self, group_ids: Sequence[str], reply: Callable[[list[DescribedConsumerGroup]], None]
+    ) -> None:
+        """What ConsumerGroupDescribe shows of groups."""
+        self.coordinator.describe_consumer(group_ids, reply)
+
+    def listed(self) -> list[ListedGroup]:
+        """All groups."""
+        return self.coordinator.listed()
+
+    def advance(self, now_ms: int) -> int:
+        """Do what is due; returns the ticks at which to be called again at the latest."""
+        return self.coordinator.advance(now_ms)
+
+    # GroupHost
+
+    @property
+    def image(self) -> ClusterImage:
+        """What the metadata log says."""
+        return self._services.image
+
+    @property
+    def image_version(self) -> int:
+        """The end of the metadata log."""
+        return self._services.metadata.log.log_end_offset
+
+    def new_id(self) -> str:
+        """A new unique text."""
+        return unique_name()
+
+
+def _events(log: PartitionLog) -> Iterator[LogEvent]:
+    for headers, records in parts_of_log(log):
+        yield from log_events(headers, records)

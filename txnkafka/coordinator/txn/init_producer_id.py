@@ -1,0 +1,155 @@
+"""InitProducerId: gives a producer its id, and an epoch that fences earlier producers of the transactional
+id.
+
+| request | current epoch E, last epoch L | result |
+|---|---|---|
+| names no producer | E | E + 1; L is forgotten, so that no fenced producer can return with it |
+| names E | E | E + 1, L := E (KIP-360: the producer continues after an error) |
+| names L | E | E once more: a retry whose first answer was lost |
+| anything else | E | PRODUCER_FENCED |
+
+At epoch 32766 the producer id changes, and epochs begin at 0. If the coordinator's log has lost its end, E is
+at least the largest epoch in the partitions (``Setting.seen``).
+
+Source: TransactionCoordinator.prepareInitProducerIdTransit, prepareIncrementProducerEpoch and
+prepareProducerIdRotation of TransactionMetadata.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from txnkafka.coordinator.txn.end_txn import abort_from_here
+from txnkafka.coordinator.txn.txn_config import Limits, Setting
+from txnkafka.coordinator.txn.txn_events import (
+    Answer,
+    InitProducerId,
+    NeedsProducerId,
+    Parked,
+    Refused,
+    Result,
+    Transition,
+)
+from txnkafka.coordinator.txn.txn_image import IDLE, ONGOING, PREPARED, image_of, is_exhausted, record_of
+from txnkafka.error_codes import ErrorCode
+from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
+from txnkafka.wire.records import TransactionMetadata, TransactionState
+
+__all__ = ["init_producer_id"]
+
+FENCED: Final = Refused(ErrorCode.PRODUCER_FENCED)
+
+
+def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId, setting: Setting) -> Result:
+    """Decide an InitProducerId request."""
+    if error := refusal(event, setting.limits):
+        return Refused(error)
+    if metadata is None:
+        return new_transactional_id(event, setting)
+    if metadata.state in PREPARED:
+        return Parked()
+    if event.is_continuation and not names_this_producer(metadata, event):
+        return FENCED
+    if metadata.state == ONGOING:
+        # No producer gets the epoch of the abort: this request, decided again, increments it once more.
+        return abort_from_here(metadata, setting, Parked())
+    if metadata.state not in IDLE:
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if not event.is_continuation and metadata.producer_id in setting.seen:
+        epoch = max(metadata.producer_epoch, setting.seen[metadata.producer_id].largest)
+        metadata = metadata._replace(producer_epoch=epoch)
+    if is_exhausted(metadata.producer_epoch):
+        return next_producer_id(metadata, event, setting)
+    return next_epoch(metadata, event, setting)
+
+
+def refusal(event: InitProducerId, limits: Limits) -> ErrorCode | None:
+    """Return the error of an invalid request, which does not depend on the state, in Kafka's order of
+    checks.
+    """
+    if (event.producer_id == NO_PRODUCER_ID) != (event.producer_epoch == NO_PRODUCER_EPOCH):
+        return ErrorCode.INVALID_REQUEST
+    if not event.transactional_id:
+        return ErrorCode.INVALID_REQUEST
+    if event.enable_2pc:  # as on a broker with transaction.two.phase.commit.enable=false
+        return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    if event.keep_prepared_txn:
+        return ErrorCode.UNSUPPORTED_VERSION
+    if not 0 < event.transaction_timeout_ms <= limits.transaction_max_timeout_ms:
+        return ErrorCode.INVALID_TRANSACTION_TIMEOUT
+    return None
+
+
+def names_this_producer(metadata: TransactionMetadata, event: InitProducerId) -> bool:
+    """Return whether the request names the current producer id, or the previous one after its last epoch."""
+    return (
+        metadata.producer_epoch == NO_PRODUCER_EPOCH
+        or event.producer_id == metadata.producer_id
+        or (event.producer_id == metadata.previous_producer_id and is_exhausted(event.producer_epoch))
+    )
+
+
+def new_transactional_id(event: InitProducerId, setting: Setting) -> Result:
+    """Give a new producer id to a new or expired transactional id, whatever producer the request names."""
+    if setting.producer_id is None:
+        return NeedsProducerId()
+    created = TransactionMetadata(
+        transactional_id=event.transactional_id,
+        producer_id=setting.producer_id,
+        previous_producer_id=NO_PRODUCER_ID,
+        next_producer_id=NO_PRODUCER_ID,
+        producer_epoch=NO_PRODUCER_EPOCH,
+        next_producer_epoch=NO_PRODUCER_EPOCH,
+        transaction_timeout_ms=event.transaction_timeout_ms,
+        state=TransactionState.EMPTY,
+        topic_partitions=frozenset(),
+        last_update_timestamp=setting.now_ms,
+        start_timestamp=NO_TIMESTAMP,
+        client_transaction_version=0,
+    )
+    return next_epoch(created, event, setting)
+
+
+def next_producer_id(metadata: TransactionMetadata, event: InitProducerId, setting: Setting) -> Result:
+    """Change the producer id after its last epoch. The previous producer may repeat its request."""
+    if event.is_continuation and event.producer_epoch != metadata.producer_epoch:
+        return Refused(ErrorCode.UNKNOWN_SERVER_ERROR)
+    if setting.producer_id is None:
+        return NeedsProducerId()
+    last = metadata.producer_epoch if event.is_continuation else NO_PRODUCER_EPOCH
+    return empty(metadata, event, setting, (setting.producer_id, 0, last))
+
+
+def next_epoch(metadata: TransactionMetadata, event: InitProducerId, setting: Setting) -> Result:
+    """Return the next epoch, by the table in the module docstring."""
+    current, last = metadata.producer_epoch, metadata.last_producer_epoch
+    if not event.is_continuation:
+        epochs = (current + 1, NO_PRODUCER_EPOCH)
+    elif current in (NO_PRODUCER_EPOCH, event.producer_epoch):
+        epochs = (current + 1, current)
+    elif event.producer_epoch == last:
+        epochs = (current, last)
+    else:
+        return FENCED
+    return empty(metadata, event, setting, (metadata.producer_id, *epochs))
+
+
+def empty(
+    metadata: TransactionMetadata, event: InitProducerId, setting: Setting, identity: tuple[int, int, int]
+) -> Transition:
+    """Return the transition to Empty with a producer id, an epoch and a last epoch; the previous outcome
+    is forgotten.
+    """
+    producer_id, producer_epoch, last_producer_epoch = identity
+    image = image_of(
+        metadata,
+        TransactionState.EMPTY,
+        producer_id=producer_id,
+        producer_epoch=producer_epoch,
+        last_producer_epoch=last_producer_epoch,
+        transaction_timeout_ms=event.transaction_timeout_ms,
+        topic_partitions=frozenset(),
+        start_timestamp=NO_TIMESTAMP,
+        last_update_timestamp=setting.now_ms,
+    )
+    return Transition(image, record_of(image), Answer(ErrorCode.NONE, producer_id, producer_epoch))
