@@ -14,11 +14,9 @@ import ast
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-__all__ = ["IN_CYCLES", "cycles", "graph_of", "import_graph"]
+__all__ = ["cycles", "graph_of", "import_graph"]
 
 PACKAGE = "txnkafka"
-IN_CYCLES = {"txnkafka.broker.config.broker_config", "txnkafka.broker.config.group_settings"}
-"""Modules that still import each other in a circle. Names may only be removed from this list."""
 Graph = dict[str, set[str]]
 
 

@@ -8,23 +8,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = [
-    "AHEAD_BYTES",
-    "ALWAYS_ALLOWED_BYTES",
-    "KEPT_BYTES",
-    "KEPT_RATIO",
-    "MAX_BATCH_BYTES",
-    "MAX_DECOMPRESSED_BYTES",
-    "MAX_INDEXED_BATCHES",
-    "MAX_MESSAGE_VALUES",
-    "MAX_RATIO",
-    "MAX_RECORD_HEADERS",
-    "MAX_SCHEMA_VALUES",
-    "OBJECT_HEADERS",
-    "OBJECT_RECORDS",
-    "PIECE_BYTES",
-]
-
 MAX_BATCH_BYTES: Final = 1 << 30
 """The size of a batch in a file. Kafka accepts 1 MiB by default; a batch above this limit counts as
 damage."""

@@ -42,8 +42,7 @@ class Broker:
 
     The directory stays locked until ``close``, which the end of a ``with`` block and the exit of the
     interpreter call. A broker that is not closed, because its process was killed, has lost no acknowledged
-    record: the next ``open`` recovers the directory. A forked child cannot use it.
-    """
+    record: the next ``open`` recovers the directory. A forked child cannot use it."""
 
     def __init__(self, path: str, opened: engine.Broker, given: Mapping[str, str]) -> None:
         self.path = path
@@ -66,8 +65,7 @@ class Broker:
 
         Raises ValueError for settings that ``txnkafka serve`` refuses; LogDirError for a directory that
         another process has locked (with its process id), that contains other files, or that belongs to
-        another node than ``node_id``; KafkaError and OSError when it cannot be recovered.
-        """
+        another node than ``node_id``; KafkaError and OSError when it cannot be recovered."""
         (text,) = list_of_paths(path)
         if durability not in ("fsync", "page_cache"):
             raise ValueError(f"durability must be fsync or page_cache, not {durability!r}")
@@ -104,8 +102,7 @@ class Broker:
 
         Raises OSError if the address is in use or not of this machine, and the broker can serve another one
         then; ValueError for a wrong address and for listeners that are not served; KafkaError if it serves
-        already; KafkaStorageError after ``close``; LogDirError in a forked child.
-        """
+        already; KafkaStorageError after ``close``; LogDirError in a forked child."""
         self._process.check(self.path)
         with self._lock:
             opened = self._opened()
@@ -132,8 +129,7 @@ class Broker:
         nothing, and so does a call in a forked child.
 
         Raises what closing a log raises, and the exception of a broker that failed while it served: its
-        directory is then released without the marker of a clean stop, and the next ``open`` recovers it.
-        """
+        directory is then released without the marker of a clean stop, and the next ``open`` recovers it."""
         if not self._process.is_here:
             return
         with self._lock:

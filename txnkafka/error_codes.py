@@ -9,8 +9,6 @@ from __future__ import annotations
 import enum
 from typing import Final
 
-__all__ = ["ErrorCode", "Family", "Outcome"]
-
 
 class Family(enum.Enum):
     """The base class of a code's exception, which determines the reaction of a client."""
@@ -33,8 +31,7 @@ class Outcome(enum.Enum):
     OPERATION_NOT_ATTEMPTED and FENCED_INSTANCE_ID are answers to AddPartitionsToTxn, AddOffsetsToTxn and
     TxnOffsetCommit; TRANSACTION_COORDINATOR_FENCED is an answer to a coordinator that has sent a marker.
     UNKNOWN_SERVER_ERROR has no outcome, because exceptions without a code of Kafka also have it. Some codes
-    have another consequence in other requests: INVALID_PRODUCER_EPOCH is fatal in EndTxn.
-    """
+    have another consequence in other requests: INVALID_PRODUCER_EPOCH is fatal in EndTxn."""
 
     NONE = enum.auto()
     ABORTS = enum.auto()
@@ -69,8 +66,7 @@ class ErrorCode(enum.IntEnum):
     @property
     def abortable(self) -> bool:
         """Return whether the transaction of the request must be aborted, after which its producer can
-        continue.
-        """
+        continue."""
         return self.outcome is Outcome.ABORTS
 
     @property

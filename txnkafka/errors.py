@@ -68,8 +68,7 @@ class KafkaError(Exception):
     @property
     def txn_requires_abort(self) -> bool:
         """Return whether the transaction of the request must be aborted, after which its producer can
-        continue.
-        """
+        continue."""
         return self.code.abortable
 
     @property
@@ -80,8 +79,7 @@ class KafkaError(Exception):
 
 class LocatedError(KafkaError):
     """An error about bytes in a file, with file and position; outer layers fill in the parts that inner
-    layers do not know.
-    """
+    layers do not know."""
 
     remedy = ""
 
@@ -137,8 +135,7 @@ def _rebuild(kind: type[LocatedError], reason: str, state: dict[str, object]) ->
 
 class CorruptRecordError(LocatedError):
     """A record batch is damaged (Kafka: CORRUPT_MESSAGE). ``position`` is its first byte in ``file``. A
-    reader that continues at ``offset`` after a repair misses no record.
-    """
+    reader that continues at ``offset`` after a repair misses no record."""
 
     code = ErrorCode.CORRUPT_MESSAGE
     remedy = (
@@ -149,8 +146,7 @@ class CorruptRecordError(LocatedError):
 
 class FileChangedError(CorruptRecordError):
     """A file of the log changed after it was listed or planned: a broker has replaced, truncated or
-    deleted it. This is not damage, so the error has no ``offset``, and no batch to leave out.
-    """
+    deleted it. This is not damage, so the error has no ``offset``, and no batch to leave out."""
 
     remedy = "Open the log directory again, and retry"
 
@@ -186,8 +182,7 @@ class InvalidRequestError(KafkaError):
 
     ``message`` is Kafka's name for it (``ProduceRequest``), ``path`` the field (``topic_data[0].name``, ""
     outside fields), ``position`` the byte in the frame after its size prefix, None for values. Kafka's broker
-    then closes the connection without a response.
-    """
+    then closes the connection without a response."""
 
     code = ErrorCode.INVALID_REQUEST
 
@@ -218,8 +213,7 @@ class UnsupportedCompressionTypeError(CorruptRecordError):
 
 class LogDirError(KafkaError):
     """A path is not a log directory, a partition directory or a segment, or cannot be read, or another
-    process owns it. Kafka has no code for this: KAFKA_STORAGE_ERROR concerns a log that was usable before.
-    """
+    process owns it. Kafka has no code for this: KAFKA_STORAGE_ERROR concerns a log that was usable before."""
 
 
 class FlushUnderWayError(KafkaError):
@@ -287,8 +281,7 @@ class MissingPackageError(KafkaError, ImportError):
 
 class DecodeError(KafkaError):
     """A key or value cannot be decoded. ``reason`` is the cause; ``topic``, ``partition``, ``offset`` and
-    ``field`` (key or value) identify it, if the decoder's caller knows them.
-    """
+    ``field`` (key or value) identify it, if the decoder's caller knows them."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -309,8 +302,7 @@ class KafkaStorageError(KafkaError):
     """Files could not be written or synced. Records acknowledged before are safe.
 
     The log accepts no appends until it is opened again, unless the disk was full, or a lookup for a possible
-    retry of a batch failed.
-    """
+    retry of a batch failed."""
 
     code = ErrorCode.KAFKA_STORAGE_ERROR
 

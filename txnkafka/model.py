@@ -8,27 +8,6 @@ from typing import Final, Literal, NamedTuple
 
 from txnkafka.errors import InvalidTopicError
 
-__all__ = [
-    "NO_COORDINATOR_EPOCH",
-    "NO_OFFSET",
-    "NO_PARTITION_LEADER_EPOCH",
-    "NO_PRODUCER_EPOCH",
-    "NO_PRODUCER_ID",
-    "NO_SEQUENCE",
-    "NO_TIMESTAMP",
-    "CompletedTxn",
-    "IsolationLevel",
-    "IsolationLevelName",
-    "ProducerIdAndEpoch",
-    "ProducerStateEntry",
-    "TimestampType",
-    "TopicPartition",
-    "check_integers",
-    "check_milliseconds",
-    "validate_partition",
-    "validate_topic",
-]
-
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
 NO_SEQUENCE = -1
@@ -166,8 +145,7 @@ def validate_topic(name: str) -> None:
 
 def validate_partition(topic_partition: TopicPartition) -> None:
     """Raise InvalidTopicError for an invalid topic name, ValueError for an invalid number: Kafka does not
-    start with ``x-2147483648``, and ``x--1`` is a partition of another topic.
-    """
+    start with ``x-2147483648``, and ``x--1`` is a partition of another topic."""
     if not isinstance(topic_partition, tuple):
         raise TypeError(f'a partition is TopicPartition("orders", 0), not {topic_partition!r}')
     topic, number = topic_partition

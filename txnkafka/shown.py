@@ -7,11 +7,6 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-__all__ = [
-    "COMMANDS", "counted", "duration", "iso_minute", "iso_time", "nearest", "offset_range", "plain_name",
-    "printable", "size",
-]  # fmt: skip
-
 COMMANDS: Final = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 """DEL, C1 controls, line and paragraph separators, bidirectional controls, and lone surrogates: characters
 that JSON does not escape although they are not printable text."""

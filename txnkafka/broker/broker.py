@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
-__all__ = ["Broker", "open_broker"]
-
 Result = TypeVar("Result")
 
 

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["Durability", "Mode", "error_code"]
-
 Mode = Literal["fsync", "page_cache"]
 PATIENCE_MS: Final = 10  # of an append that no client waits for
 NEVER: Final = (1 << 63) - 1

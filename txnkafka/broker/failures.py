@@ -13,8 +13,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Failures", "Owner"]
-
 LOG = logging.getLogger("txnkafka.broker")
 
 if TYPE_CHECKING:
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
 
 class Failures:
     """Router of exceptions. ``owner`` gets the exception of a call that belongs to it; None means work of
-    the broker itself.
-    """
+    the broker itself."""
 
     __slots__ = ("owner",)
 
@@ -33,8 +30,7 @@ class Failures:
 
     def owned(self, call: Callable[..., object]) -> Callable[..., None]:
         """Return a function that makes a call later for the current owner. Callers that store the owner
-        themselves need only ``run``.
-        """
+        themselves need only ``run``."""
         return partial(self.run, self.owner, call)
 
     def run(self, owner: Owner | None, call: Callable[..., object], *arguments: Any) -> None:

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.flush import Flush
     from txnkafka.storage.work import Work
 
-__all__ = ["CallerHost"]
-
 Result = TypeVar("Result")
 
 
@@ -26,8 +24,7 @@ class CallerHost:
     """A host for callers in any thread. ``now_ms`` returns the time.
 
     A thread that waits for the disk does not hold the lock, so that requests of other threads share the next
-    flush. A callback of the broker must not call ``until`` or ``idle``.
-    """
+    flush. A callback of the broker must not call ``until`` or ``idle``."""
 
     def __init__(self, broker: Broker, now_ms: Callable[[], int]) -> None:
         self.broker = broker
@@ -42,8 +39,7 @@ class CallerHost:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Run flushes and work until ``condition()`` is true; it is called under the lock. Raises
-        RuntimeError when nothing is left to run before that.
-        """
+        RuntimeError when nothing is left to run before that."""
         with self._changed:
             while not condition():
                 if self._step():
@@ -85,8 +81,7 @@ class CallerHost:
 
     def _run_work(self, work: Work) -> None:
         """Run a piece of work, and pass its error to the broker. An error other than KafkaError and
-        OSError is a bug, and is also raised.
-        """
+        OSError is a bug, and is also raised."""
         error: Exception | None = RuntimeError("the work was interrupted")
         self._release()
         try:

@@ -19,16 +19,13 @@ if TYPE_CHECKING:
     from txnkafka.broker.failures import Failures, Owner
     from txnkafka.storage.work import Work
 
-__all__ = ["MOST_AT_ONCE", "Job", "Jobs", "Pause"]
-
 LOG = logging.getLogger("txnkafka.broker")
 MOST_AT_ONCE: Final = 100  # jobs without work that are done in one call
 
 
 class Job(NamedTuple):
     """A job: ``begin`` makes the work on its turn; ``on_done`` gets the error of either; ``owner`` gets an
-    exception of ``on_done``.
-    """
+    exception of ``on_done``."""
 
     begin: Callable[[], Work | None]
     on_done: Callable[[Exception | None], None]
@@ -61,8 +58,7 @@ class Jobs:
     @property
     def has_next(self) -> bool:
         """Return whether a job waits, and none runs. Background work continues only after a flush or other
-        work.
-        """
+        work."""
         return self._running is None and bool(self._waiting)
 
     def add(self, begin: Callable[[], Work | None], on_done: Callable[[Exception | None], None]) -> None:
@@ -86,8 +82,7 @@ class Jobs:
 
     def begin(self) -> Work | None:
         """Return the next piece of work; None while one runs, or when none is left. A job without work, or
-        whose work cannot begin, is completed here, with its error.
-        """
+        whose work cannot begin, is completed here, with its error."""
         if self._running is not None:
             return None
         for _ in range(MOST_AT_ONCE):
@@ -126,8 +121,7 @@ class Jobs:
 
     def _failed(self, job: Job, error: Exception) -> None:
         """Complete a job with an error; any other than a disk error is a bug, and is logged with its
-        traceback.
-        """
+        traceback."""
         if not isinstance(error, KafkaError | OSError):
             LOG.error("a piece of work failed; the broker keeps running", exc_info=error)
         self._done(job, error)

@@ -32,16 +32,13 @@ if TYPE_CHECKING:
     from txnkafka.storage.partition_work import Deletion, DirectorySync
     from txnkafka.storage.work import Work
 
-__all__ = ["LogManager", "flush_is_due"]
-
 _Work = TypeVar("_Work", bound="Work")
 _NEVER: Final = (1 << 63) - 1  # flush.ms by default
 
 
 class LogManager:
     """The owner of the logs in ``data``, an open data directory. Only one thread at a time may use it.
-    ``uncleanable`` has damaged compacted logs with their errors; they are not compacted again.
-    """
+    ``uncleanable`` has damaged compacted logs with their errors; they are not compacted again."""
 
     def __init__(self, directory: DataDirectory) -> None:
         self.data = directory
@@ -100,8 +97,7 @@ class LogManager:
         """Flush all appends of all logs at once. A log whose flush fails is fenced.
 
         Raises FlushUnderWayError, and does nothing, while a group flush of ``flushes`` is under way; after
-        the flush of all logs, KafkaStorageError when an append to one of them is not durable.
-        """
+        the flush of all logs, KafkaStorageError when an append to one of them is not durable."""
         self.data.check_owner()
         if self.flushes.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it first")
@@ -122,8 +118,7 @@ class LogManager:
         all logs, checkpoints. While a group flush of ``flushes`` is under way, flushes wait for the next one.
 
         Raises, at the end, the first KafkaStorageError or OSError of a log; that log is fenced unless only
-        its deleted files could not be removed.
-        """
+        its deleted files could not be removed."""
         self.data.check_owner()
         self._flush([log for log in self.logs.values() if flush_is_due(log, now_ms)])
         failed: Exception | None = None
@@ -142,8 +137,7 @@ class LogManager:
     def upkeep(self, log: PartitionLog, now_ms: int) -> Iterator[Work]:
         """Expire idle producers of a log, and yield the work that reads how old its segments are, deletes
         old ones, and removes files deleted before. A host with a lock does this for one log after another,
-        and runs the work without its lock. Raises KafkaStorageError and OSError.
-        """
+        and runs the work without its lock. Raises KafkaStorageError and OSError."""
         if log.fenced is not None:
             return
         log.producers.expire(now_ms, log.config.producer_id_expiration_ms)
@@ -202,8 +196,7 @@ class LogManager:
 
 def flush_is_due(log: PartitionLog, now_ms: int) -> bool:
     """Return whether a flush is due by ``flush.messages`` or ``flush.ms``. A batch from the future, after
-    the clock was set back, may be of any age, and is due; Kafka waits until the clock has caught up.
-    """
+    the clock was set back, may be of any age, and is due; Kafka waits until the clock has caught up."""
     age_ms, config = log.local.flushing.age_ms(now_ms), log.config
     if age_ms is None:
         return False

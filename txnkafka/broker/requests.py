@@ -15,19 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.formats.txn_index import AbortedTxn
     from txnkafka.storage.log.log_slice import LogSlice
 
-__all__ = [
-    "DeletedTopic",
-    "FetchPartition",
-    "FetchRequest",
-    "FetchedPartition",
-    "NewTopic",
-    "OffsetAnswer",
-    "OffsetQuery",
-    "ProduceRequest",
-    "ProduceResult",
-    "TopicResult",
-]
-
 NO_LEADER_EPOCH = -1
 
 
@@ -37,8 +24,7 @@ class ProduceRequest:
     before the answer.
 
     ``version`` is the version of Produce: it decides how partitions join the transaction, and which error
-    codes the client understands.
-    """
+    codes the client understands."""
 
     batches: Mapping[TopicPartition, memoryview | None]
     transactional_id: str | None = None
@@ -66,8 +52,7 @@ class ProduceResult(NamedTuple):
 class FetchPartition(NamedTuple):
     """A partition to fetch from ``offset`` on. ``current_leader_epoch`` is -1 if the client knows none.
     ``last_fetched_epoch`` is the epoch of the record before ``offset``, or -1 if the client does not ask
-    whether the log still has this record (KIP-595).
-    """
+    whether the log still has this record (KIP-595)."""
 
     topic_partition: TopicPartition
     offset: int
@@ -79,8 +64,7 @@ class FetchPartition(NamedTuple):
 @dataclass(slots=True, eq=False)
 class FetchRequest:
     """Partitions in the order in which they are read, up to ``max_bytes``. The answer waits for
-    ``min_bytes`` or ``max_wait_ms`` (KIP-74). ``room`` returns the limit of bytes at that time.
-    """
+    ``min_bytes`` or ``max_wait_ms`` (KIP-74). ``room`` returns the limit of bytes at that time."""
 
     partitions: Sequence[FetchPartition]
     isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
@@ -93,8 +77,7 @@ class FetchRequest:
 class FetchedPartition(NamedTuple):
     """The answer for one partition. ``records``, if any, must be released. The aborted transactions are
     None unless the request was read_committed. ``diverging``, in place of records, is the largest epoch
-    that log and client have in common, and its end offset in the log.
-    """
+    that log and client have in common, and its end offset in the log."""
 
     error: ErrorCode
     high_watermark: int = -1
@@ -125,8 +108,7 @@ class OffsetAnswer(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class NewTopic:
     """A topic to create; -1 means the default of the broker. ``assignments`` are the replicas of each
-    partition, if the client has chosen them.
-    """
+    partition, if the client has chosen them."""
 
     name: str
     partition_count: int = -1

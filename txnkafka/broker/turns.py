@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.durability import Durability
     from txnkafka.broker.failures import Failures
 
-__all__ = ["Turn", "Turns"]
-
 
 class Turns:
     """The queues of changes by entity."""
@@ -34,8 +32,7 @@ class Turns:
 
 class Turn:
     """The turn of one change. Its holder ends it, whatever the outcome; an exception also ends it, at its
-    begin or in a deferred call.
-    """
+    begin or in a deferred call."""
 
     def __init__(self, turns: Turns, thing: Hashable) -> None:
         self._turns = turns

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.directory_files import ReadMethod
     from txnkafka.model import TopicPartition
 
-__all__ = ["cat"]
-
 FORMATS = ("jsonl", "csv", "text")
 
 

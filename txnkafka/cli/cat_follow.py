@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import Finding, LogDir, PlanCheckpoint, ResumablePlan
     from txnkafka.model import TopicPartition
 
-__all__ = ["Follower"]
-
 POLL_SECONDS = 0.5
 PATIENCE = 10  # rounds
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import Finding, LogDir, PartitionView
     from txnkafka.model import TopicPartition
 
-__all__ = ["COULD_NOT", "FINDINGS", "Printer"]
-
 FINDINGS, COULD_NOT = 1, 2
 HELD_BACK = "undecided-transaction"
 

@@ -13,8 +13,6 @@ import click
 from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
 from txnkafka.shown import nearest
 
-__all__ = ["QUIET", "VERBOSE", "Command", "WordOf", "add_options"]
-
 Function = TypeVar("Function", bound=Callable[..., object])
 QUIET, VERBOSE = -1, 1  # of ``Messages``
 

@@ -11,8 +11,6 @@ from click.shell_completion import CompletionItem
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["PathOrAddress", "TopicName", "beginning_with", "complete_partition"]
-
 
 class PathOrAddress(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """A path, or an address such as s3://bucket/kafka-logs. Existence is checked when it is opened."""

@@ -8,8 +8,6 @@ import click
 
 from txnkafka.cli.command import Function, add_options
 
-__all__ = ["decode_options", "pop_decoders"]
-
 KINDS = ("avro", "protobuf", "json", "registry")
 
 

@@ -7,8 +7,6 @@ from datetime import date, time
 from math import isfinite
 from typing import Any, NamedTuple
 
-__all__ = ["Decoded", "Undecoded", "plain"]
-
 
 class Decoded(NamedTuple):
     """The content of a key or value, which may itself be text, a number or null."""

@@ -17,8 +17,6 @@ from txnkafka.cli.output import write_text
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["docs", "pages"]
-
 INSTALLED = "share/doc/txnkafka/"
 
 
@@ -65,8 +63,7 @@ class Page(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5
 def docs(page: str | None) -> int:
     """Print PAGE of the documentation, as Markdown; without PAGE, the list of pages.
 
-    Exit status: 2 for an unknown page.
-    """
+    Exit status: 2 for an unknown page."""
     found = pages()
     if page is not None:
         write_text(found[page].read_text(encoding="utf-8").rstrip("\n"))

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.cli.target import StorageOptions
 
-__all__ = ["dump"]
-
 FINDINGS, COULD_NOT = 1, 2
 LARGEST_OFFSET = 2**63 - 1
 EMPTY = "empty"  # the text row for a file without rows
@@ -93,8 +91,7 @@ def dump(
     Every batch is checked against its CRC. The records of Kafka's own logs (transactions, consumer offsets,
     cluster metadata) are decoded with --records.
 
-    Exit status: 1 when something is damaged, 2 when a file could not be read.
-    """
+    Exit status: 1 when something is damaged, 2 when a file could not be read."""
     from txnkafka.cli.dump_log import LogOptions
 
     log_options = LogOptions(decoder=None if decoder == "none" else decoder, **options)

@@ -51,8 +51,6 @@ if TYPE_CHECKING:
     from txnkafka.env import FileSystem
     from txnkafka.model import ProducerStateEntry
 
-__all__ = ["file_rows"]
-
 LIMITS: Final = {
     "index": INDEX_LIMIT,
     "timeindex": INDEX_LIMIT,
@@ -80,8 +78,7 @@ def file_rows(file_system: FileSystem, path: str, parent: str, options: LogOptio
     """Yield the rows of the file at ``path``, whose directory has the name ``parent``. Raises OSError and
     LogDirError.
 
-    The decoder ``auto`` depends on the directory's name.
-    """
+    The decoder ``auto`` depends on the directory's name."""
     name = path.rpartition("/")[2]
     for suffix in SUFFIXES:
         name = name.removesuffix(suffix)

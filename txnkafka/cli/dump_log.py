@@ -45,8 +45,6 @@ if TYPE_CHECKING:
     from txnkafka.env import FileSystem
     from txnkafka.wire.records import LogRecord
 
-__all__ = ["DECODERS", "LogOptions", "Row", "finding_row", "log_rows"]
-
 Row = dict[str, Any]
 
 COMPRESSION_TYPES = {codec.value: codec.label for codec in CompressionType}

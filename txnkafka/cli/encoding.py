@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ["encoding_option"]
-
 encoding_option = click.option(
     "--encoding",
     type=click.Choice(["utf8", "base64"]),

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["AFTER_INTERRUPTION", "EXAMPLES", "Example"]
-
 
 class Example(NamedTuple):
     """A command line and its purpose."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.cli.target import Partitions, StorageOptions, Topics
     from txnkafka.logdir.directory_files import ReadMethod
 
-__all__ = ["export"]
 
 class Names(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only
     """Names separated by commas; ``none`` means no names."""
@@ -115,8 +114,7 @@ def export(
     After any interruption the same command continues where the export stopped: no record is missing or
     duplicated. A finished export is left as it is; --incremental adds the records appended since.
 
-    Exit status: 1 when damaged or undecided records had to be left out, 2 when the export failed.
-    """
+    Exit status: 1 when damaged or undecided records had to be left out, 2 when the export failed."""
     from txnkafka.cli.export_run import Runner, export_options, report_export
 
     request = pop_request(given)

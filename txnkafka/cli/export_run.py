@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import LogDir, PartitionView, ReadRequest
     from txnkafka.model import TopicPartition
 
-__all__ = ["Runner", "export_options", "report_export"]
-
 FINDINGS = 1
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.group_lag import GroupLag, PendingCommit
     from txnkafka.model import TopicPartition
 
-__all__ = ["groups"]
-
 FINDINGS = 1
 MOST_LISTED = 10
 
@@ -87,8 +85,7 @@ def groups(
 
     Exit status: 1 when a group waits for a transaction that does not end by itself ('txnkafka lso' shows the
     next step), or part of the coordinator's log could not be read; 2 when LOGDIR has no partition of that
-    log.
-    """
+    log."""
     with Progress(messages) as progress:
         judges = Judges(messages, progress, **options)
         progress.phase("loading __consumer_offsets")

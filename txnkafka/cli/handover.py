@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.handover.report import HandOver
 
-__all__ = ["handover"]
-
 FINDINGS = 1
 
 
@@ -43,8 +41,7 @@ def handover(messages: Messages, /, *, directory: str, to: str, is_check: bool, 
     owner needs. Nothing is changed where a log itself is damaged. Make a copy first.
 
     Exit status: 0 the directory is ready, 1 it is not (with --check also: something would be changed), 2
-    failure.
-    """
+    failure."""
     with Progress(messages) as progress:
         progress.phase("checking the logs and their derived files")
         report = _report(directory, to, is_check=is_check)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 
     from txnkafka.handover.report import GroupRow, HandOver, TransactionRow
 
-__all__ = ["write_report"]
-
 NAMES = Layout(("transactional id", "partitions", "group"))
 
 

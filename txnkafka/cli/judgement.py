@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.strip import Strip
 
-__all__ = ["Judged", "Judges", "judge_options"]
-
 FINDINGS, COULD_NOT = 1, 2
 MINUTE_MS = 60_000
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.directory_files import ReadMethod
     from txnkafka.model import TopicPartition
 
-__all__ = ["ls"]
-
 COULD_NOT = 2
 Row = dict[str, Any]
 
@@ -76,8 +74,7 @@ def ls(
     count as directories of one broker. The list includes directories that a broker is moving or deleting.
     Kafka's own topics are left out unless --topic names one.
 
-    Exit status: 1 when the end of a log is damaged, 2 when a partition could not be read.
-    """
+    Exit status: 1 when the end of a log is damaged, 2 when a partition could not be read."""
     with Progress(messages) as progress:
         log_dir = open_log_dir(logdir, io, messages, storage_options)
         lister = Lister(log_dir, messages, with_segments=with_segments)

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.strip import Strip
 
-__all__ = ["lso"]
-
 
 @click.command(cls=Command, short_help="Explain the last stable offset of partitions.")
 @target_options
@@ -40,8 +38,7 @@ def lso(messages: Messages, /, *, stuck: bool, output_format: str, **options: An
 
     Exit status: 1 when a partition is stuck (a transaction hangs, is overdue, or waits for its end marker),
     records wait for a transaction of unknown state, or the end of a log is damaged, 2 when a partition could
-    not be read.
-    """
+    not be read."""
     with Progress(messages) as progress:
         judges = Judges(messages, progress, with_lost=True, **options)
         reports = judges.judged(_strip if output_format == "text" else _no_strip, only_stuck=stuck)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from txnkafka.cli.judgement import Judged
     from txnkafka.logdir.explain import Explanation, JudgedTransaction, Line
 
-__all__ = ["write_reports", "write_wide"]
-
 COLUMNS = (
     "topic", "partition", "start", "end", "hw", "lso", "verdict", "waiting-records", "waiting-size",
     "held-segments", "producer-id", "epoch", "transactional-id", "first-offset", "records", "size",

@@ -15,8 +15,6 @@ import click
 from txnkafka.cli.output import Messages, nowhere
 from txnkafka.shown import nearest
 
-__all__ = ["cli", "main"]
-
 COULD_NOT = 2
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 COMMANDS = (
@@ -93,7 +91,7 @@ def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> N
 def cli(ctx: click.Context, verbose: bool, quiet: bool) -> None:
     """Read, repair and hand over the log directories of Kafka brokers, and serve them to Kafka's clients.
 
-    Exit status: 0 no findings, 1 findings, 2 failure, 130 interrupted. """
+    Exit status: 0 no findings, 1 findings, 2 failure, 130 interrupted."""
     ctx.obj = Messages(-1 if quiet else int(verbose))
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection
 from fnmatch import fnmatchcase
 
-__all__ = ["check_patterns", "is_named"]
-
 
 def is_named(name: str, patterns: Collection[str]) -> bool:
     """Return True if ``name`` equals or matches one of ``patterns``, or if no patterns are given."""

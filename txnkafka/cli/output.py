@@ -15,28 +15,14 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
-from txnkafka.cli.table import Fitted, Layout, aligned, fitted
+from txnkafka.cli.table import Fitted, aligned, fitted
+from txnkafka.cli.table import Layout as Layout
 from txnkafka.cli.terminal import bold, can_show, coloured, columns_of, status_line
-from txnkafka.shown import COMMANDS, plain_name, printable
+from txnkafka.shown import COMMANDS, plain_name
+from txnkafka.shown import printable as printable
 
 if TYPE_CHECKING:
     from txnkafka.logdir import Finding
-
-__all__ = [
-    "FORMATS",
-    "NO_BREAK",
-    "Layout",
-    "Messages",
-    "finding_text",
-    "json_text",
-    "nowhere",
-    "printable",
-    "write_finding",
-    "write_json",
-    "write_paragraph",
-    "write_table",
-    "write_text",
-]
 
 FORMATS = ("text", "wide", "json", "jsonl")
 AS_IT_IS = Layout()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["main"]
-
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 
 

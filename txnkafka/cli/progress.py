@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
     from txnkafka.model import TopicPartition
 
-__all__ = ["Progress"]
-
 INTERVAL_SECONDS = 0.5
 
 

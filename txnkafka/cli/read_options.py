@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.errors import CorruptRecordError
     from txnkafka.logdir import PartitionView, ReadRequest
 
-__all__ = ["notes", "pop_request", "read_options", "where"]
-
 FIELDS = (
     "isolation_level",
     "start_offset",

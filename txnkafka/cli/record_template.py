@@ -1,8 +1,8 @@
 """Output templates of ``cat``, with the letters of kcat: ``%o %k %s\\n``.
 
-    %t topic   %p partition   %o offset   %T timestamp in milliseconds   %h headers, name=value,…
-    %k key     %s value       %K %S their lengths, -1 for null           %R length of the value, 4 bytes
-    %% a percent sign         \\n \\r \\t \\\\ \\xHH
+%t topic   %p partition   %o offset   %T timestamp in milliseconds   %h headers, name=value,…
+%k key     %s value       %K %S their lengths, -1 for null           %R length of the value, 4 bytes
+%% a percent sign         \\n \\r \\t \\\\ \\xHH
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from txnkafka.cli.output import json_text
 from txnkafka.model import TopicPartition
 from txnkafka.record.batch import Record
 from txnkafka.shown import plain_name, printable
-
-__all__ = ["Template", "parse_template", "template_lines"]
 
 LETTERS = "tpoTkKsSRh%"
 _PART = re.compile(r"%(?P<letter>.)?|\\(?P<escape>x[0-9A-Fa-f]{2}|.)?|(?P<text>[^%\\]+)", re.DOTALL)

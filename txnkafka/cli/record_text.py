@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from txnkafka._core.columns import RecordColumns
     from txnkafka.model import TopicPartition
 
-__all__ = ["Printing", "RecordText"]
-
 Text = Callable[["RecordColumns"], "Iterable[Buffer]"]
 
 

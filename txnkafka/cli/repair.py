@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.repair_step import RepairStep
     from txnkafka.storage.recovery.log_loader import Repair
 
-__all__ = ["repair"]
-
 REPAIRED = 1
 NOTHING, DONE, PLANNED, REFUSED = "nothing-to-do", "repaired", "would-be-repaired", "refused"
 WORDS = {NOTHING: "with nothing to do", DONE: "repaired", PLANNED: "would be repaired", REFUSED: "refused"}
@@ -71,8 +69,7 @@ def repair(
     first. "Nothing to do" does not mean that the logs are sound: 'txnkafka verify' checks that. Each changed
     file is listed, except the checkpoints and the marker of a clean stop. --dry-run lists the same.
 
-    Exit status: 0 nothing to do, 1 something is to be made durable, repaired or refused, 2 failure.
-    """
+    Exit status: 0 nothing to do, 1 something is to be made durable, repaired or refused, 2 failure."""
     from txnkafka.env import is_of_another_user
     from txnkafka.storage.log.repair_step import RepairStep
     from txnkafka.storage.recovery.log_loader import Repair

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from txnkafka.server.metrics.exposition import MetricsServer
     from txnkafka.server.tcp import Server
 
-__all__ = ["serve"]
-
 LOG = logging.getLogger("txnkafka.server")
 Value = TypeVar("Value")
 GARBAGE: Final = 20_000  # allocations between two collections: requests leave few cycles
@@ -94,8 +92,7 @@ def serve(
     connect. SIGTERM, SIGINT and SIGHUP stop the broker: acknowledged requests are finished, and the directory
     is closed cleanly.
 
-    Exit status: 0 stopped by a signal, 2 failure.
-    """
+    Exit status: 0 stopped by a signal, 2 failure."""
     topics = _once("--create-topic", create_topic)
     mode: Mode = "page_cache" if durability == "page_cache" else "fsync"
     watch = None if metrics is None else _Metrics(*metrics)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from txnkafka.env.bound_sockets import bound_sockets
 from txnkafka.server.listeners import address_text
 
-__all__ = ["check_address"]
-
 
 def check_address(option: str, host: str, port: int) -> None:
     """Raise OSError if listening on this address fails."""

@@ -18,8 +18,6 @@ from txnkafka.cli.output import Messages, json_text
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-__all__ = ["logging_to"]
-
 _LONGEST: Final = 20_000  # characters: a log line may contain names sent by clients
 _LOST: Final = (OSError, ValueError)  # errors that drop a line; ValueError: stderr is closed
 

@@ -11,8 +11,6 @@ from txnkafka.cli.completion import beginning_with
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-__all__ = ["Address", "NewTopic", "Setting"]
-
 
 def _number(text: str, most_digits: int) -> int:
     """Parse digits; return -1 for other text and for more than ``most_digits`` digits: int limits their

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.env import DataFiles
 
-__all__ = ["log_recovery", "log_start", "log_stop", "was_owned"]
-
 LOG = logging.getLogger("txnkafka.server")
 
 

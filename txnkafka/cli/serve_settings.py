@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.config.broker_config import BrokerConfig
     from txnkafka.server.listeners import Listener
 
-__all__ = ["ServeSettings", "serve_settings"]
-
 LOG = logging.getLogger("txnkafka.server")
 _DIRECTORIES: Final = ("log.dirs", "log.dir")  # the first one counts, as in Kafka
 

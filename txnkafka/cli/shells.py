@@ -12,8 +12,6 @@ from click.shell_completion import (
     add_completion_class,
 )
 
-__all__ = ["register"]
-
 
 def _with_option(found: list[CompletionItem], incomplete: str) -> list[CompletionItem]:
     """Prefix values with ``--topic=``: zsh and fish replace the whole word, click returns only its end."""

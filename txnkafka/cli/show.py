@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.partition import PartitionView
     from txnkafka.logdir.strip import Strip
 
-__all__ = ["show"]
-
 MOST_CELLS = 10_000
 
 
@@ -51,8 +49,7 @@ def show(messages: Messages, /, *, stuck: bool, cells: int | None, output_format
     headers are read. Open transactions are judged as in 'txnkafka lso'.
 
     Exit status: 1 when a partition is stuck or the end of its log is damaged, 2 when a partition could not be
-    read.
-    """
+    read."""
     from txnkafka.cli.strip_text import cells_of_width
 
     with Progress(messages) as progress:

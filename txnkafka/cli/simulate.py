@@ -13,8 +13,6 @@ from txnkafka.cli.command import Command
 if TYPE_CHECKING:
     from txnkafka.testing.simulation.simulation import Report
 
-__all__ = ["simulate"]
-
 
 @click.command(cls=Command, short_help="Run the broker and clients under faults, from a seed.")
 @click.option("--seed", type=click.IntRange(0), required=True, help="The first seed.")
@@ -33,8 +31,7 @@ def simulate(seed: int, seeds: int, events: int, processes: int) -> int:
     """Run a broker with transactional clients under network, disk and clock faults, all derived from the
     seed, and check the clients' observations and the files on disk.
 
-    Exit status: 0 nothing found, 1 findings, or a fault or an action never happened in a long run.
-    """
+    Exit status: 0 nothing found, 1 findings, or a fault or an action never happened in a long run."""
     from txnkafka.testing.simulation.ledger import missing
     from txnkafka.testing.simulation.runs import run_seeds
 

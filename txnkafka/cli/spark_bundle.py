@@ -14,8 +14,6 @@ from txnkafka.cli.output import write_text
 if TYPE_CHECKING:
     from txnkafka.cli.output import Messages
 
-__all__ = ["spark_bundle"]
-
 COULD_NOT = 2
 
 
@@ -31,8 +29,7 @@ def spark_bundle(messages: Messages, /, *, output: str | None) -> int:
 
         spark-submit $(txnkafka spark-bundle) job.py
 
-    The executors need the same Python version and platform, and the libraries that a note names.
-    """
+    The executors need the same Python version and platform, and the libraries that a note names."""
     try:
         from txnkafka.spark.bundle import ARCHIVE_FRAGMENT, bundle
         from txnkafka.spark.executors import needed_libraries

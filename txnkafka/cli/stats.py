@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.stats import Stats
     from txnkafka.model import TopicPartition
 
-__all__ = ["stats"]
-
 FINDINGS, COULD_NOT = 1, 2
 Row = dict[str, Any]
 
@@ -96,8 +94,7 @@ def stats(
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
     count as directories of one broker. Only batch headers are read.
 
-    Exit status: 1 when damaged batches were not counted, 2 when a partition could not be read.
-    """
+    Exit status: 1 when damaged batches were not counted, 2 when a partition could not be read."""
     from txnkafka.logdir.stats import Stats
 
     counted = Stats(by)

@@ -15,8 +15,6 @@ from txnkafka.shown import offset_range
 if TYPE_CHECKING:
     from txnkafka.logdir.strip import Strip
 
-__all__ = ["Legend", "cells_of_width", "extent", "write_strip"]
-
 INDENT = "  "
 PIPED_COLUMNS = 80
 UNICODE = dict(zip(State, "?\N{WHITE CIRCLE}!~\N{MEDIUM SHADE}\N{MULTIPLICATION SIGN}"

@@ -10,8 +10,6 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["Fitted", "Layout", "aligned", "beginning", "fitted", "shortened", "width_of"]
-
 SHORT, SHORTEST = 20, 12  # characters of a name that are shown: before columns go, and at last
 BETWEEN = 2  # spaces between two columns
 ELLIPSIS = "\N{HORIZONTAL ELLIPSIS}"

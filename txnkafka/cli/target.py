@@ -20,21 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.directory_files import ReadMethod
 
-__all__ = [
-    "Partitions",
-    "StorageOptions",
-    "Topics",
-    "chosen_partitions",
-    "directory_options",
-    "is_chosen",
-    "open_log_dir",
-    "partition_options",
-    "readable_partitions",
-    "storage_option",
-    "target_options",
-    "threads_option",
-]
-
 Topics = tuple[str, ...]
 Partitions = tuple[int | TopicPartition, ...]
 StorageOptions = tuple[tuple[str, Any], ...]

@@ -14,8 +14,6 @@ import click
 
 from txnkafka.cli.table import beginning, width_of
 
-__all__ = ["StatusLine", "bold", "can_show", "coloured", "columns_of", "dim", "status_line"]
-
 COLOURS = {
     "error": "red",
     "warning": "yellow",

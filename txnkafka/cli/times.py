@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-__all__ = ["Timestamp"]
-
 NOW = "now"
 LEAST_MS = 10**11  # in March 1973: a smaller number is a time in seconds
 FORMS = "epoch milliseconds, ISO 8601 (2026-01-31T12:00:00Z) or now"

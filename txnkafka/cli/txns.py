@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import LogDir
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["txns"]
-
 FINDINGS = 1
 Row = dict[str, Any]
 STATES = (
@@ -90,8 +88,7 @@ def txns(
     one broker.
 
     Exit status: 1 when a transaction hangs in a partition or part of the coordinator's log could not be read,
-    2 when LOGDIR has no partition of that log or a partition could not be read.
-    """
+    2 when LOGDIR has no partition of that log or a partition could not be read."""
     with Progress(messages) as progress:
         judges = Judges(messages, progress, topic=(), partition=(), **options)
         log_dir, now_ms = judges.log_dir, judges.now_ms()

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.directory_files import ReadMethod
     from txnkafka.logdir.verify.report import VerifyReport
 
-__all__ = ["verify"]
-
 FINDINGS, COULD_NOT = 1, 2
 LISTED = 10
 
@@ -59,8 +57,7 @@ def verify(
     LOGDIR is a log directory, a copy of one, a single partition directory or a single .log file. Several
     count as directories of one broker. The codes of findings are explained in docs/findings.md.
 
-    Exit status: 1 for an error or a warning, 2 when a file or partition could not be read and checked.
-    """
+    Exit status: 1 for an error or a warning, 2 when a file or partition could not be read and checked."""
     from txnkafka.logdir import LogDir
     from txnkafka.logdir.verify import verify as verify_log_dir
 

@@ -18,16 +18,13 @@ from txnkafka.record.control import ControlRecordType
 if TYPE_CHECKING:
     from txnkafka.record.batch import Record
 
-__all__ = ["KEPT_RECORD", "LogEvent", "log_events"]
-
 KEPT_RECORD = 64  # bytes in memory per record, in addition to key and value
 
 
 class LogEvent(NamedTuple):
     """A record, or the end of a transaction when ``committed`` is not None.
 
-    ``producer_id`` is -1 for a record outside of any transaction.
-    """
+    ``producer_id`` is -1 for a record outside of any transaction."""
 
     offset: int
     producer_id: int

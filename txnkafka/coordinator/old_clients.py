@@ -10,8 +10,6 @@ from typing import Final, NamedTuple
 
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["OLD_CODES", "error_for"]
-
 E = ErrorCode
 ANY: Final = 32767  # no version of the API understands the code
 
@@ -52,8 +50,7 @@ OLD_CODES: Final[dict[str, tuple[OldCode, ...]]] = {
 
 def error_for(api: str, version: int, error: ErrorCode) -> ErrorCode:
     """Return the error code to send in this version; ``api`` is Kafka's name. For Produce and
-    TxnOffsetCommit, ``error`` is the answer of a coordinator to the serving broker.
-    """
+    TxnOffsetCommit, ``error`` is the answer of a coordinator to the serving broker."""
     for row in OLD_CODES.get(api, ()):
         if row.error == error and version < row.understood_from:
             error = row.told_as

@@ -9,14 +9,6 @@ from functools import lru_cache
 from struct import unpack
 from typing import Final
 
-__all__ = [
-    "CONSUMER_OFFSETS_TOPIC",
-    "DEFAULT_PARTITIONS",
-    "TRANSACTION_STATE_TOPIC",
-    "partition_for",
-    "string_hash",
-]
-
 CONSUMER_OFFSETS_TOPIC: Final = "__consumer_offsets"
 TRANSACTION_STATE_TOPIC: Final = "__transaction_state"
 REMEMBERED_IDS: Final = 16_384  # so that a busy id is not hashed with every request

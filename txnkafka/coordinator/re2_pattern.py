@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["PatternError", "Re2Pattern"]
-
 MOST_CHARACTERS: Final = 1_000
 _MEMORY: Final = 256 << 10
 """Bytes for the program of a pattern and its automaton. google-re2 keeps the last 128 patterns. A step of

@@ -153,8 +153,7 @@ class Expiry:
     The first round begins at ``first_ms``.
 
     Source: TransactionStateManager.removeExpiredTransactionalIds,
-    GroupCoordinatorService.cleanupExpiredGroupMetadata.
-    """
+    GroupCoordinatorService.cleanupExpiredGroupMetadata."""
 
     def __init__(self, interval_ms: int, size: int = SLICE, first_ms: int = 0) -> None:
         self._interval_ms, self._size = interval_ms, size

@@ -9,13 +9,10 @@ Source: ``SystemTimer``, whose clock is ``Time.hiResClockMs``.
 
 from __future__ import annotations
 
-__all__ = ["Ticks"]
-
 
 class Ticks:
     """Milliseconds since an arbitrary time. They follow the wall clock until a host calls ``tell`` for the
-    first time; from then on, only ``tell`` advances them.
-    """
+    first time; from then on, only ``tell`` advances them."""
 
     def __init__(self, now_ms: int = 0) -> None:
         self.now = now_ms

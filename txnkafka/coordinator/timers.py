@@ -12,8 +12,6 @@ from heapq import heappop, heappush
 from itertools import count
 from typing import Final
 
-__all__ = ["NEVER", "Timers"]
-
 NEVER: Final = (1 << 63) - 1
 Key = tuple[str, ...]
 
@@ -50,8 +48,7 @@ class Timers:
 
     def run(self, now: int) -> None:
         """Make the calls that are due. The next run makes calls that these set for now, and calls after
-        one that raises.
-        """
+        one that raises."""
         due: deque[tuple[Key, Callable[[], None]]] = deque()
         while self._heap and self._heap[0][0] <= now:
             key = self._pop()

@@ -12,8 +12,6 @@ from txnkafka.decoding.schema_file import read_schema_file
 from txnkafka.env.packages import import_package
 from txnkafka.errors import DecodeError, KafkaError
 
-__all__ = ["AvroDecoder"]
-
 
 class AvroDecoder:
     """Decodes Avro with one schema, given as JSON text or parsed JSON. ``references`` are schemas that it

@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-__all__ = ["free_values", "is_recursive", "whole"]
-
 Names = Mapping[str, Any]
 NAMED = ("record", "error", "enum", "fixed")
 MAX_FREE_VALUES = 64  # per record

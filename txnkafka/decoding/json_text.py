@@ -7,8 +7,6 @@ from typing import Any
 
 from txnkafka.errors import DecodeError
 
-__all__ = ["JsonDecoder"]
-
 
 class JsonDecoder:
     """Decodes JSON in UTF-8."""

@@ -9,15 +9,12 @@ from txnkafka.decoding.schema_file import read_schema_file
 from txnkafka.env.packages import import_package
 from txnkafka.errors import DecodeError, KafkaError
 
-__all__ = ["ProtobufDecoder"]
-
 
 class ProtobufDecoder:
     """Decodes one message type to the Python form of its JSON, with the field names of the ``.proto`` file.
 
     ``files`` are encoded FileDescriptorProtos, dependencies first; ``message`` is a full name such as
-    ``shop.Order``, or the indexes of a message in the last file (``[0]``: the first one).
-    """
+    ``shop.Order``, or the indexes of a message in the last file (``[0]``: the first one)."""
 
     def __init__(self, files: Iterable[bytes], message: str | list[int]) -> None:
         """Raise KafkaError for invalid descriptors, MissingPackageError without protobuf."""

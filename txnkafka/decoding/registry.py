@@ -21,8 +21,6 @@ from txnkafka.decoding.protobuf import ProtobufDecoder
 from txnkafka.env.http import HttpSource, HttpStatusError
 from txnkafka.errors import DecodeError, KafkaError
 
-__all__ = ["RegistryDecoder"]
-
 MAX_SCHEMAS: Final = 1_000  # in the cache; the ids in records are not trusted
 MAX_TEXT: Final = 16 << 20  # characters of all cached schemas, and of one schema's references
 MAX_REFERENCES: Final = 1_000

@@ -5,8 +5,6 @@ from __future__ import annotations
 from txnkafka.env import open_file_system
 from txnkafka.errors import LogDirError
 
-__all__ = ["read_schema_file"]
-
 LIMIT = 16 << 20
 
 

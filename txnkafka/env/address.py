@@ -15,8 +15,6 @@ from txnkafka.env.address_password import without_password
 from txnkafka.env.filesystem import FileSystem, LocalFileSystem
 from txnkafka.errors import LogDirError
 
-__all__ = ["AnyPath", "absolute_path", "is_remote", "list_of_paths", "open_file_system"]
-
 AnyPath = str | os.PathLike[str]
 _BROKER = re.compile(r"kafka:.*|[\w.-]+:\d{1,5}(?:,[\w.-]+:\d{1,5})*|\[[\da-f:]+\]:\d{1,5}", re.IGNORECASE)
 _ADDRESS = re.compile(r"([A-Za-z][A-Za-z\d+.-]+):(?:(//[^/]*)(?=/|$)|(?=/))")
@@ -44,8 +42,7 @@ def open_file_system(
     without passwords, which only the file system object keeps.
 
     ``storage_options`` are the arguments of fsspec's file system for the address's scheme. Raises LogDirError
-    for paths on several file systems and for addresses that cannot be opened.
-    """
+    for paths on several file systems and for addresses that cannot be opened."""
     given = list(paths)
     if not given or not all(given):
         raise LogDirError("a path is empty" if given else "no path was given")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["password_of", "without_password"]
-
 _PASSWORD = re.compile(r"(?<=://)([^/?#:@]*):([^/?#]*)@")
 
 

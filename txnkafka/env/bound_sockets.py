@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from errno import EADDRINUSE
 from typing import Any
 
-__all__ = ["bound_sockets"]
-
 _ATTEMPTS = 10  # to find a port that is free on all addresses
 
 

@@ -20,8 +20,6 @@ from typing import NamedTuple, Protocol
 from txnkafka.env.file_lock import FileLock, is_file_locked_here, lock_file, locking_process
 from txnkafka.env.filesystem import FileSystem, LocalFile, LocalFileSystem, ReadableFile
 
-__all__ = ["Bytes", "DataFile", "DataFiles", "LocalDataFiles", "Lock", "Volume"]
-
 Bytes = bytes | bytearray | memoryview  # a memoryview must have items of one byte
 PARTS_LIMIT = os.sysconf("SC_IOV_MAX")  # parts per system call
 

@@ -11,14 +11,6 @@ if TYPE_CHECKING:
 
     from txnkafka.env.data_files import Bytes, DataFiles
 
-__all__ = [
-    "make_directories",
-    "remove_tree",
-    "replace_file",
-    "sync_new_directories",
-    "write_durably",
-]
-
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)  # depends on the system
 
 
@@ -27,8 +19,7 @@ def write_durably(files: DataFiles, path: str, content: Bytes, *, suffix: str = 
     old content if it existed.
 
     The content is first written to ``path`` with ``suffix``: concurrent writers need different suffixes.
-    Raises OSError; then either the old or the new file exists.
-    """
+    Raises OSError; then either the old or the new file exists."""
     replace_file(files, path, content, suffix=suffix)
     files.sync_directory(files.split(path)[0])
 

@@ -18,17 +18,6 @@ import struct
 import sys
 import threading
 
-__all__ = [
-    "LINK",
-    "NOT_REGULAR",
-    "FileLock",
-    "check_regular",
-    "is_file_locked",
-    "is_file_locked_here",
-    "lock_file",
-    "locking_process",
-]
-
 LINK = "is a symbolic link, and links are never written to: put the file itself in its place"
 NOT_REGULAR = "not a regular file"
 

@@ -16,8 +16,6 @@ from typing import NamedTuple, Protocol
 from txnkafka._core.mapping import Mapping
 from txnkafka.env.file_lock import LINK, NOT_REGULAR, check_regular, is_file_locked
 
-__all__ = ["DirectoryEntry", "FileSystem", "LocalFileSystem", "MappedBytes", "ReadableFile"]
-
 
 class DirectoryEntry(NamedTuple):
     """An entry of a directory. ``size`` is 0 for directories; an entry removed during the listing is left
@@ -82,8 +80,7 @@ class FileSystem(Protocol):
     """A file system for reading.
 
     ``window_bytes`` is the preferred size for reading a large file in pieces, ``maps_files`` whether files
-    can be mapped into memory.
-    """
+    can be mapped into memory."""
 
     window_bytes: int
     maps_files: bool

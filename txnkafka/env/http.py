@@ -13,8 +13,6 @@ from typing import Any, Final
 from txnkafka.env.address_password import password_of, without_password
 from txnkafka.errors import KafkaError
 
-__all__ = ["HttpSource", "HttpStatusError"]
-
 TIMEOUT_SECONDS: Final = 30  # per read of a response, and for its whole content
 PART_BYTES: Final = 64 << 10
 LIMIT: Final = 16 << 20  # bytes of a response

@@ -13,8 +13,6 @@ from txnkafka.env.filesystem import DirectoryEntry, FileSystem, ReadableFile
 if TYPE_CHECKING:
     from txnkafka.env.data_files import Bytes, DataFile, Lock
 
-__all__ = ["OverlayFiles"]
-
 _T = TypeVar("_T")
 
 

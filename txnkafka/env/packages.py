@@ -7,8 +7,6 @@ from typing import Any
 
 from txnkafka.errors import MissingPackageError
 
-__all__ = ["import_package"]
-
 
 def import_package(package: str, purpose: str, extra: str) -> Any:
     """Import a package of an extra. Raises MissingPackageError with the purpose and the extra to install."""

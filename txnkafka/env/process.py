@@ -7,8 +7,6 @@ import os
 
 from txnkafka.errors import LogDirError
 
-__all__ = ["Process", "is_of_another_user", "this_process", "thread_count"]
-
 MOST_THREADS = 4  # by default: each thread takes memory for records decoded ahead
 
 

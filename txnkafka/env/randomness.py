@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
-from random import Random, SystemRandom
+from random import Random as Random
+from random import SystemRandom
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-__all__ = ["Random", "random_below", "random_from", "unique_name"]
 
 _source: Random = SystemRandom()
 

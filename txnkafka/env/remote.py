@@ -19,8 +19,6 @@ from txnkafka.env.filesystem import DirectoryEntry
 from txnkafka.env.remote_backend import connect, explained, is_panic
 from txnkafka.env.remote_file import RemoteFile
 
-__all__ = ["RemoteFileSystem"]
-
 LOADED_FILE_LIMIT = 1 << 20  # larger files are fetched only when they are read
 Listing = dict[str, DirectoryEntry]
 Info = Mapping[str, Any]
@@ -33,8 +31,7 @@ class RemoteFileSystem:
 
     Directory listings are cached for ever. A pickled object contains the address and the options, and
     connects again where it is used, also after a fork. Raises LogDirError for an address that no package
-    opens. Only this object keeps the password of an address: paths, and so messages, have ``***`` instead.
-    """
+    opens. Only this object keeps the password of an address: paths, and so messages, have ``***`` instead."""
 
     window_bytes = 8 << 20  # at 20 ms per request and 100 MB/s, a fifth of the time is latency
     maps_files = False

@@ -18,8 +18,6 @@ from txnkafka.errors import LogDirError
 if TYPE_CHECKING:
     from fsspec import AbstractFileSystem
 
-__all__ = ["connect", "explained", "is_panic"]
-
 OBSTORE_SCHEMES = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss")
 REFUSALS = ("permission", "credential", "auth", "forbidden")  # parts of exception names
 SECRET = re.compile("secret|password|token|key|credential|sas", re.IGNORECASE)  # parts of option names

@@ -6,8 +6,6 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import NamedTuple
 
-__all__ = ["RemoteFile"]
-
 Fetch = Callable[[int, int], "Future[bytes]"]
 
 
@@ -22,8 +20,7 @@ class _Piece(NamedTuple):
 class RemoteFile:
     """A file read from front to back in windows, which may overlap; each byte is fetched once.
 
-    Only the bytes of the last read and of ``read_ahead`` are kept in memory.
-    """
+    Only the bytes of the last read and of ``read_ahead`` are kept in memory."""
 
     def __init__(self, fetch: Fetch, size: int) -> None:
         self._fetch = fetch

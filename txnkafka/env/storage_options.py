@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["hint", "obstore_options"]
-
 CLIENT_OPTIONS = frozenset((
     "allow_http", "allow_invalid_certificates", "connect_timeout", "default_content_type", "default_headers",
     "http1_only", "http2_keep_alive_interval", "http2_keep_alive_timeout", "http2_keep_alive_while_idle",

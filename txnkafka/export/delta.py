@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.export.manifest import Manifest, Round
     from txnkafka.export.options import ExportOptions
 
-__all__ = ["commit_delta"]
-
 
 def commit_delta(manifest: Manifest, round: Round, options: ExportOptions) -> None:
     """Add the files of a round to the table, creating it if necessary; do nothing if the round is already

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from txnkafka.export.options import ExportOptions
     from txnkafka.model import TopicPartition
 
-__all__ = ["ExportedFile", "UnitFiles"]
-
 ROW_GROUP_BYTES = 64 << 20  # size of columns in memory; parallel readers share a file by row groups
 MAX_OPEN_FILES = 32
 DAY_MS = 86_400_000
@@ -45,8 +43,7 @@ class ExportedFile(NamedTuple):
     """A finished file: ``path`` is its final place below the output directory, ``staged`` its place below the
     folder of staged units until it is published.
 
-    ``partition`` has the values in the directory names; None is a null.
-    """
+    ``partition`` has the values in the directory names; None is a null."""
 
     path: str
     staged: str

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.export.manifest import Manifest, Round
     from txnkafka.export.options import ExportOptions
 
-__all__ = ["commit_iceberg"]
-
 # Iceberg partitions by columns of the files: partition → (column, transform, field name)
 TRANSFORMS = {"topic": ("topic", "identity", "topic"), "date": ("timestamp", "day", "timestamp_day")}
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from txnkafka.env import Lock
     from txnkafka.export.options import ExportOptions
 
-__all__ = ["MANIFEST", "Manifest", "Round"]
-
 MANIFEST = "_txnkafka"
 IDENTITY, LOCK = "export.json", "lock"  # files in the manifest; the first has the id and the options
 VERSION = 3  # 1: a unit was a part of one segment; 2: a plan did not identify its logs

@@ -13,8 +13,6 @@ from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.record.arrow import COLUMN_NAMES
 from txnkafka.shown import nearest
 
-__all__ = ["COMPRESSIONS", "FORMATS", "PARTITIONINGS", "ExportOptions"]
-
 FORMATS = ("parquet", "jsonl", "csv", "delta", "iceberg")
 TEXT_FORMATS = ("jsonl", "csv")
 COMPRESSIONS = ("zstd", "snappy", "lz4", "gzip", "none")
@@ -29,8 +27,7 @@ class ExportOptions:
     ``request`` selects the records of each partition; its ``on_corrupt`` is a string because it is stored.
     ``columns`` are columns of Spark's Kafka source, for all formats but text; text has the fields of ``cat``.
     ``file_bytes`` is the approximate number of log bytes per file. ``catalog`` has the properties of an
-    Iceberg catalog, possibly a password: they are not stored and may differ between runs.
-    """
+    Iceberg catalog, possibly a password: they are not stored and may differ between runs."""
 
     to: str
     paths: tuple[str, ...]

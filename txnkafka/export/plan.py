@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from txnkafka.export.options import ExportOptions
     from txnkafka.logdir.partition import PartitionView
 
-__all__ = ["ExportUnit", "ExportedEnd", "PlannedRange", "RoundPlan", "fingerprint", "plan_round"]
-
 FINGERPRINT_BYTES = 4 << 10
 PARTS_PER_FILE = 8  # parts this small keep files at most an eighth larger than requested
 
@@ -137,8 +135,7 @@ def plan_round(
     (``exported``).
 
     A partition whose start is hidden by a damaged batch is left out, with a finding. Raises KafkaError when a
-    log is not the exported one or ends below its exported end, and the errors of planning.
-    """
+    log is not the exported one or ends below its exported end, and the errors of planning."""
     plan = RoundPlan([], [], [])
     for view in views:
         try:

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.finding import Finding
     from txnkafka.model import TopicPartition
 
-__all__ = ["Engine", "ExportReport", "LocalEngine", "Progress", "export"]
-
 Engine = Callable[[Iterable[UnitTask]], Iterable[StagedUnit]]
 """Stages units, in any order."""
 Progress = Callable[[int, int], None]
@@ -70,8 +68,7 @@ def export(
     A finished export stays unchanged, unless ``incremental`` adds the records appended since.
 
     Raises KafkaError when the directory contains another export, or when the log has changed since the plan
-    or cannot be read.
-    """
+    or cannot be read."""
     files = LocalDataFiles() if files is None else files
     with closing(Manifest(files, output, options)) as manifest:
         running = _Run(manifest, log_dir, options, LocalEngine(files) if engine is None else engine, progress)

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from txnkafka.export.manifest import Manifest, Round
     from txnkafka.export.options import ExportOptions
 
-__all__ = ["check_installed", "commit_table"]
-
 TABLES = ("delta", "iceberg")
 PACKAGES = {
     "parquet": ("arrow", ("pyarrow",)),

@@ -20,8 +20,6 @@ from txnkafka.record.chunk import ChunkDecoder
 from txnkafka.record.filter import RecordFilter, decoder_for
 from txnkafka.staging import Attempt, begin_attempt, discard_attempt, record_attempt
 
-__all__ = ["StagedUnit", "UnitTask", "stage_unit"]
-
 
 class UnitTask(NamedTuple):
     """A unit to stage in ``folder``. ``mapped``: its segments, read from ``source``, may be memory-mapped."""
@@ -65,8 +63,7 @@ def stage_unit(files: DataFiles, task: UnitTask) -> StagedUnit:
     """Read a unit and write its files, then their record, into the folder of staged units.
 
     Readers do not see the files yet, and each attempt has its own files. Raises KafkaError when the log has
-    changed since the plan.
-    """
+    changed since the plan."""
     for mark, unit in task.unit.parts:
         if fingerprint(task.source, unit) != mark:
             raise KafkaError(

@@ -22,8 +22,6 @@ from txnkafka.storage.recovery.header_pass import assign_epochs
 if TYPE_CHECKING:
     from txnkafka.logdir import Finding, LogDir, PartitionView
 
-__all__ = ["Checked", "check_files"]
-
 _UNSOUND: Final = frozenset({
     "bad-index", "bad-timeindex", "bad-txnindex", "txnindex-contradicts-log", "txnindex-lacks-entry",
     "txnindex-wrong-entry", "txnindex-last-stable-offset", "bad-snapshot", "snapshot-contradicts-log",

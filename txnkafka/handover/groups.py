@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator import LogEvent
     from txnkafka.logdir import Finding, PartitionView
 
-__all__ = ["group_rows"]
-
 _KINDS: Final = {
     2: "classic",
     **dict.fromkeys((3, 4, 5, 6, 7, 8, 16), "consumer"),

@@ -55,8 +55,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.formats.meta_properties import MetaProperties
 
-__all__ = ["check", "hand_over"]
-
 _NEVER_MS = (1 << 63) - 1
 _NOT_MENDED = "remove the file, and hand the directory over again; this is a fault of txnkafka"
 _NOT_RECOVERED = "it was not stopped cleanly, and no broker can start on it: restore it from a backup"
@@ -74,8 +72,7 @@ def hand_over(files: DataFiles, path: str, to: Owner, *, now_ms: int) -> HandOve
     first handed over in memory: if that fails, nothing is changed.
 
     Raises LogDirError if a broker has locked the directory or if it is not a data directory, KafkaError,
-    OSError.
-    """
+    OSError."""
     if not files.exists(files.join(path, CLEAN_SHUTDOWN_FILE)):
         planned = check(files, path, to, now_ms=now_ms)
         if not planned.is_possible:

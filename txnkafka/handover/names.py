@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.logdir import Finding
 
-__all__ = ["check_kinds", "check_names"]
-
 _SEGMENTS: Final = re.compile(r".*\.(log|index|timeindex|txnindex|snapshot)(\.swap|\.cleaned)?", re.DOTALL)
 _SNAPSHOTS: Final = re.compile(r".*\.checkpoint(\.part|\.deleted)?", re.DOTALL)
 _METADATA_TOPIC_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"

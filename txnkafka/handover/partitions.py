@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.registry.cluster_image import ClusterImage
     from txnkafka.logdir import Finding
 
-__all__ = ["check_partitions", "missing_topic_ids"]
-
 TopicIds = Mapping[TopicPartition, str | None]
 
 

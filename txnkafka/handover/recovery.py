@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.repair_step import RepairStep
 
-__all__ = ["Recovered", "recover"]
-
 _LONGEST_MS: Final = (1 << 31) - 1  # idle time of a producer: the owners' setting is unknown here
 
 

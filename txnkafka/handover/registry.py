@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.logdir import Finding
 
-__all__ = ["METADATA_DIRECTORY", "Registry", "has_registry", "no_registry", "read_registry"]
-
 METADATA_DIRECTORY = "__cluster_metadata-0"
 _NUMBERS: Final = dict.fromkeys(("leaderId", "leaderEpoch", "votedId"), (int,))
 _QUORUM_STATE: Final[dict[int, dict[str, tuple[type, ...]]]] = {  # version → field → types
@@ -78,9 +76,7 @@ def no_registry(directory: str, to: Owner) -> Finding:
         message = f"{text}: Apache Kafka begins a new cluster, and renames the partitions to …-stray"
         return error("no-metadata-log", directory, message, _RESTORE)
     message = f"{text}: the partitions become topics with the settings of the broker"
-    remedy = (
-        "restore the metadata log if it exists, else set --config, above all log.retention.ms"
-    )
+    remedy = "restore the metadata log if it exists, else set --config, above all log.retention.ms"
     return warning("no-metadata-log", directory, message, remedy)
 
 

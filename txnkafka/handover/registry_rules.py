@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import Finding
     from txnkafka.storage.formats.meta_properties import MetaProperties
 
-__all__ = ["check_levels", "check_registry"]
-
 _IGNORED_BY_KAFKA: Final = (
     "message.format.version", "message.downconversion.enable", "message.timestamp.difference.max.ms"
 )  # fmt: skip

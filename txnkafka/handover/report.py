@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from txnkafka.logdir import Finding
 
-__all__ = ["GroupRow", "HandOver", "Owner", "Step", "TransactionRow", "error", "warning"]
-
 
 class Owner(StrEnum):
     """The next owner of a directory."""
@@ -67,8 +65,7 @@ class HandOver:
     ``findings`` of severity ``error`` prevent the hand-over; a ``warning`` is a difference in the next
     owner's behaviour. ``settings`` are lines of ``server.properties``, or options of ``txnkafka serve``.
     ``next_producer_id`` is the first unassigned one, ``largest_producer_id`` the largest one in the logs (-1:
-    none).
-    """
+    none)."""
 
     path: str
     to: Owner

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.handover.registry import Registry
     from txnkafka.storage.formats.meta_properties import MetaProperties
 
-__all__ = ["settings_of"]
-
 _ADDRESS: Final = "127.0.0.1:9092"
 _COUNTS: Final = {
     CONSUMER_OFFSETS_TOPIC: "offsets.topic.num.partitions",

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.explain import JudgedTransaction
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["coordinator_findings", "hanging", "may_be_decided", "transaction_rows"]
-
 _S = TransactionState
 _OPEN = (_S.ONGOING, _S.PREPARE_COMMIT, _S.PREPARE_ABORT)
 

@@ -12,8 +12,6 @@ from txnkafka.errors import KafkaError
 from txnkafka.record.batch_header import MAGIC_0, MAGIC_2
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
-__all__ = ["Cleaning"]
-
 
 class Cleaning:
     """The cleaner's progress in a log with the given ``segments``."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.log_view import LogView
     from txnkafka.logdir.partition_source import PartitionSource
 
-__all__ = ["Directory", "DirectoryClock", "Moment"]
-
 AGREEMENT_MS = 60_000  # a log file's time is close to its last record's
 UNKNOWN = -1
 BROKER_FILES = (
@@ -69,8 +67,7 @@ class DirectoryClock:
     """Returns the time for judging the partitions of ``log_dir``.
 
     ``machine_ms`` is the machine's time; ``override_ms`` is the time that the user chose, if any, with
-    ``option``.
-    """
+    ``option``."""
 
     def __init__(
         self, log_dir: Directory, machine_ms: int, override_ms: int | None = None, *, option: str = "--now"

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.finding import Finding
     from txnkafka.logdir.log_view import LogView
 
-__all__ = ["CoordinatorView", "replay_transaction_log"]
-
 MOST_PARTITIONS = 1000
 MOST_MISSING = 100  # limit of the list
 
@@ -38,8 +36,7 @@ class CoordinatorView:
     """The state of every transactional id in this directory's partitions.
 
     ``partitions`` are their numbers, ``located`` maps transactional ids to partitions, ``damaged_partitions``
-    could not be read to their end. ``views`` read the partitions again.
-    """
+    could not be read to their end. ``views`` read the partitions again."""
 
     transactions: Mapping[str, TransactionMetadata]
     located: Mapping[str, int]

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
     from txnkafka.storage.formats.segment_reader import LogFileReader
 
-__all__ = ["count_unit"]
-
 
 def count_unit(
     segment: LogFileReader, unit: ReadUnit, decoder: ChunkDecoder, on_corrupt: OnCorrupt | None = None

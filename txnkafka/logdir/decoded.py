@@ -9,8 +9,6 @@ from txnkafka.errors import DecodeError
 from txnkafka.model import TopicPartition
 from txnkafka.record.batch import Record
 
-__all__ = ["Decode", "decoded_records"]
-
 Decode = Callable[[bytes], Any]
 """Returns the content of a key or value; raises DecodeError."""
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from txnkafka.env import AnyPath, DirectoryEntry, FileSystem, list_of_paths, open_file_system, thread_count
 from txnkafka.errors import LogDirError, UnknownTopicOrPartitionError
-from txnkafka.logdir.directory_files import CHECKPOINTS, DirectoryFiles, ReadMethod
+from txnkafka.logdir.directory_files import CHECKPOINTS, DirectoryFiles
+from txnkafka.logdir.directory_files import ReadMethod as ReadMethod
 from txnkafka.logdir.display import html_table
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.names import topic_matches, what_there_is, without_internal
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.groups import GroupsView, PendingOffset
     from txnkafka.wire.records import OffsetAndMetadata, TransactionMetadata
 
-__all__ = ["LogDir", "ReadMethod", "TopicView"]
-
 MOST_NAMED, MOST_SEARCHED = 3, 100
 
 
@@ -55,8 +54,7 @@ class LogDir(PartitionTables):
     method. Files are opened on demand, and nothing is ever written. A path may be an address such as
     ``s3://bucket/kafka-logs``, which fsspec opens with ``storage_options``; local paths become absolute in
     ``paths``. ``threads`` is the number of threads that decode records of local files; default: one per
-    processor, at most 4. Raises LogDirError for a path without a log.
-    """
+    processor, at most 4. Raises LogDirError for a path without a log."""
 
     def __init__(
         self,

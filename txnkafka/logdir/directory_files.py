@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from txnkafka.env import FileSystem
     from txnkafka.model import TopicPartition
 
-__all__ = ["CHECKPOINTS", "DirectoryFiles", "ReadMethod"]
-
 CHECKPOINTS: Final = (
     CLEANER_OFFSET_CHECKPOINT,
     HIGH_WATERMARK_CHECKPOINT,

@@ -14,8 +14,6 @@ from typing import Final
 from txnkafka._core.read_committed import TransactionRange
 from txnkafka.shown import counted, printable
 
-__all__ = ["ROWS", "Transactions", "html_table"]
-
 ROWS: Final = 50  # of a table; the number of further rows is shown
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.repair_advice import RepairAdvice
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["Explanation", "JudgedTransaction", "Line", "Waiting"]
-
 MOST_RANGES: Final = 3
 Kind = Literal["verdict", "evidence", "advice", "command"]
 _INDENT: Final[dict[Kind, str]] = {"verdict": "", "evidence": "  ", "advice": "  ", "command": "    "}
@@ -95,8 +93,7 @@ class Explanation:
     table.
 
     ``open_transactions`` begins with the oldest one, which determines the last stable offset. ``lost`` is
-    None if the log was not searched for missing offsets.
-    """
+    None if the log was not searched for missing offsets."""
 
     topic: str
     partition: int
@@ -178,6 +175,7 @@ class Explanation:
             "judged_at": self.judged.now_ms if self.open_transactions else None,
             "open_transactions": [transaction.to_dict() for transaction in self.open_transactions],
         }
+
 
 def _lines(report: Explanation) -> Iterator[Line]:
     yield Line("verdict", _headline(report))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["Finding"]
-
 
 class Finding(NamedTuple):
     """A fact about a file: its place, severity, message and remedy.
@@ -13,8 +11,7 @@ class Finding(NamedTuple):
     ``severity`` is ``error`` (records are lost, hidden or wrong, or will be after a broker's start),
     ``warning`` (a derived file or the tail is damaged; the records of the log are still read correctly) or
     ``note``. ``code`` is one of the names in docs/findings.md; ``cause`` is the code of the finding that
-    causes this one, empty for an independent fault.
-    """
+    causes this one, empty for an independent fault."""
 
     file: str
     position: int | None

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.wire.records import OffsetAndMetadata
 
-__all__ = ["GroupLag", "PendingCommit", "group_lags"]
-
 
 class PendingCommit(NamedTuple):
     """An offset committed in an open transaction; ``transaction`` is that transaction in

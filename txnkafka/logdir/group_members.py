@@ -19,8 +19,6 @@ from txnkafka.wire.records.group_log import GROUP_KEY_TYPE, ConsumerRecordType
 if TYPE_CHECKING:
     from txnkafka.coordinator import LogEvent
 
-__all__ = ["GroupMember", "GroupMembers"]
-
 _TYPES: Final = (GROUP_KEY_TYPE, ConsumerRecordType.MEMBER, ConsumerRecordType.CURRENT_ASSIGNMENT)
 
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.finding import Finding
     from txnkafka.logdir.log_view import LogView
 
-__all__ = ["GroupsView", "PendingOffset", "replay_offsets_log"]
-
 
 class PendingOffset(NamedTuple):
     """An offset committed in an open transaction: the producer, the record's offset, the value to commit."""
@@ -43,9 +41,7 @@ class GroupsView(NamedTuple):
     members: dict[tuple[str, TopicPartition], GroupMember]
 
 
-def replay_offsets_log(
-    views: Iterable[LogView], topic_names: Mapping[str, str] | None = None
-) -> GroupsView:
+def replay_offsets_log(views: Iterable[LogView], topic_names: Mapping[str, str] | None = None) -> GroupsView:
     """Load the partitions of ``__consumer_offsets``; ``topic_names`` maps topic ids to names."""
     result = GroupsView({}, {}, (), (), {})
     partitions: list[int] = []

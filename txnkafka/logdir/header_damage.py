@@ -5,8 +5,6 @@ from __future__ import annotations
 from txnkafka.logdir.header_pass import SegmentHeaders
 from txnkafka.logdir.plan import DamagedBatch
 
-__all__ = ["damage_at_end", "header_damage", "misplaced_batch"]
-
 
 def header_damage(headers: SegmentHeaders) -> list[DamagedBatch]:
     """Return the damage in a segment or part of a segment, in file order."""

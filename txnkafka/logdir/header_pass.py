@@ -26,8 +26,6 @@ from txnkafka.record.batch_header import ATTRIBUTE_CONTROL
 from txnkafka.storage.formats.order import NO_LIMIT, misplaced_batches
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, SegmentReader
 
-__all__ = ["HeaderScan", "SegmentHeaders", "header_pass", "segment_containing"]
-
 
 class HeaderScan(Protocol):
     """Protocol of a consumer of headers: a TransactionScan, or another counter."""
@@ -136,9 +134,7 @@ def header_pass(
         mark.set(segments[-1], position, next_offset, scan, has_gaps=has_gaps)
 
 
-def _feed_part(
-    headers: SegmentHeaders, scan: HeaderScan, mark: PassMark | None, *, has_gaps: bool
-) -> None:
+def _feed_part(headers: SegmentHeaders, scan: HeaderScan, mark: PassMark | None, *, has_gaps: bool) -> None:
     """Feed ``scan`` with one index, and set ``mark`` if its offset is in the index."""
     index, misplaced = headers.index, headers.misplaced
     split = None if mark is None else mark.split(index, misplaced, scan.next_offset)

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["CannotResumeError", "HeaderPoint", "PassMark", "check_follows", "resumed_scan", "segment_of"]
-
 
 class CannotResumeError(LogDirError):
     """Raised when the log differs from the planned one, or was truncated, compacted or deleted where the plan
@@ -42,8 +40,7 @@ class HeaderPoint(NamedTuple):
     """A batch boundary: base offset of the segment, position in it, and the end of the offsets before it.
 
     ``open_ranges`` are the transactions open at the point. ``has_gaps``: offsets are missing in the segment
-    before the point. ``hole`` is the base offset of the first segment after missing segments.
-    """
+    before the point. ``hole`` is the base offset of the first segment after missing segments."""
 
     segment: int
     position: int

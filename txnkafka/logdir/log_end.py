@@ -16,8 +16,6 @@ from txnkafka.logdir.header_point import HeaderPoint, check_follows, segment_of
 from txnkafka.storage.formats.log_end import BROKER, decide_end, first_bad, first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader, divided
 
-__all__ = ["AFTER_A_KILL", "KnownEnd", "LogEnd", "end_of_log", "is_preallocated", "tail_finding"]
-
 _CODES = {"end": "torn-tail", "torn": "torn-tail", "zeros": "zero-tail", "garbage": "garbage-tail"}
 AFTER_A_KILL: Final = (
     "nothing to do if the broker was killed: starting it cuts the tail off, as 'txnkafka repair' does"

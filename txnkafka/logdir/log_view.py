@@ -28,15 +28,12 @@ from txnkafka.logdir.undecided import Undecided, find_undecided
 from txnkafka.model import CompletedTxn, ProducerStateEntry, TopicPartition, check_integers
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["LogView"]
-
 
 class LogView:
     """A view of a partition's log at the time of its first use.
 
     Offsets have Kafka's meaning: ``log_start_offset`` is inclusive; ``log_end_offset``, ``high_watermark``
-    and ``last_stable_offset`` are exclusive.
-    """
+    and ``last_stable_offset`` are exclusive."""
 
     def __init__(self, source: PartitionSource, checkpoint: PlanCheckpoint | None = None) -> None:
         """``checkpoint`` is the end of an earlier plan of the partition; this view continues there."""
@@ -125,8 +122,7 @@ class LogView:
         else the log end.
 
         The files do not have the exact high watermark; like a broker that starts alone on this directory, the
-        view treats the whole log as replicated.
-        """
+        view treats the whole log as replicated."""
         return min(self._undecided.first_unstable_offset, self.log_end_offset)
 
     @property

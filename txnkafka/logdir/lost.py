@@ -14,8 +14,6 @@ from txnkafka.logdir.header_pass import header_pass
 if TYPE_CHECKING:
     from txnkafka.logdir.log_view import LogView
 
-__all__ = ["Lost", "lost_in"]
-
 
 class Lost(NamedTuple):
     """``missing`` has the first and last offset of each missing or damaged range; ``transactions`` is the

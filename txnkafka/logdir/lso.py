@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.log_view import LogView
     from txnkafka.model import ProducerStateEntry
 
-__all__ = ["explanation_of", "waiting_behind"]
-
 
 def explanation_of(
     view: LogView,

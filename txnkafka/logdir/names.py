@@ -8,8 +8,6 @@ from fnmatch import fnmatchcase
 
 from txnkafka.model import TopicPartition
 
-__all__ = ["internal_last", "is_internal", "topic_matches", "what_there_is", "without_internal"]
-
 LISTED = 10
 LISTS = {"groups": "groups", "transactional ids": "txns"}  # kind → the command that lists all; default: ls
 INTERNAL = "__"  # __consumer_offsets, __transaction_state, __share_group_state, __cluster_metadata

@@ -20,8 +20,6 @@ from txnkafka.storage.formats import (
 if TYPE_CHECKING:
     from txnkafka.logdir.partition_source import PartitionSource
 
-__all__ = ["BEYOND_LOG_END", "beyond_log_end", "known_high_watermark"]
-
 # severity and remedy
 BEYOND_LOG_END: Final = {
     "high-watermark-beyond-log-end": ("error", "restore the end of the log: what is missing was replicated"),

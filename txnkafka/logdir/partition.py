@@ -17,7 +17,7 @@ from txnkafka.logdir.explain import Explanation
 from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.log_view import LogView
 from txnkafka.logdir.lso import explanation_of
-from txnkafka.logdir.partition_source import PartitionSource
+from txnkafka.logdir.partition_source import PartitionSource as PartitionSource
 from txnkafka.logdir.plan import UNIT_BYTES, ReadUnit
 from txnkafka.logdir.plan_checkpoint import PlanCheckpoint
 from txnkafka.logdir.read_request import (
@@ -36,15 +36,12 @@ from txnkafka.record.batch import Record
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.record.predicate_columns import needs_headers
 
-__all__ = ["PartitionSource", "PartitionView"]
-
 
 class PartitionView(LogView, Tables):
     """A view of a partition at the time of its first use.
 
     Offsets have Kafka's meaning: ``log_start_offset`` is inclusive; ``log_end_offset``, ``high_watermark``
-    and ``last_stable_offset`` are exclusive. ``isolation_level`` defaults to read_committed everywhere.
-    """
+    and ``last_stable_offset`` are exclusive. ``isolation_level`` defaults to read_committed everywhere."""
 
     def __init__(
         self,
@@ -94,8 +91,7 @@ class PartitionView(LogView, Tables):
         left in the directory, or this machine's time while a broker has locked it). A transaction with
         records younger than ``max_transaction_timeout_ms`` counts as hanging only if the broker was stopped
         cleanly. Reads the ``__transaction_state`` partitions of the directory once. Raises LogDirError for a
-        view that was not made by ``LogDir.partition``, and the errors of reading headers.
-        """
+        view that was not made by ``LogDir.partition``, and the errors of reading headers."""
         check_integers(now_ms=now_ms, max_transaction_timeout_ms=max_transaction_timeout_ms)
         directory = self._directory
         if directory is None:
@@ -119,8 +115,7 @@ class PartitionView(LogView, Tables):
         """Return the units that read the selected records (see ReadRequest), up to the isolation level's end.
 
         The survey appends damage to ``findings``. Raises OffsetOutOfRangeError for a start below the log
-        start or beyond the log end.
-        """
+        start or beyond the log end."""
         return units_of(self, request_of(**selection), unit_bytes=unit_bytes, findings=findings)
 
     @takes_selection
@@ -130,8 +125,7 @@ class PartitionView(LogView, Tables):
 
         The columns' memory is reused for the next chunk unless the caller keeps a view. Raises
         CorruptRecordError before a damaged batch; with ``on_corrupt="skip"``, or a function that takes the
-        error, the batch is left out instead.
-        """
+        error, the batch is left out instead."""
         request = request_of(**selection)
         headers = headers or needs_headers(request.where)
         return read_requested(self, request, partial(ChunkDecoder, headers=headers))

@@ -13,8 +13,6 @@ from txnkafka.storage.formats import SegmentFile, parse_segment_file
 from txnkafka.storage.formats.leftovers import is_replaced, leftovers, replaced_offsets
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["PartitionFiles", "list_partition"]
-
 MAX_LISTINGS = 100
 SIDE_FILES = ("index", "timeindex", "txnindex", "snapshot")
 
@@ -70,8 +68,7 @@ def _entries(file_system: FileSystem, path: str) -> list[DirectoryEntry]:
 
     Within one listing, a broker may rename a file after its name was read, but before its size was: the first
     segments of a log would be missing while its cleaner replaces them. The sizes come from the second
-    listing, so every segment but the last has its final size.
-    """
+    listing, so every segment but the last has its final size."""
     try:
         listed = file_system.list(path)
         for _ in range(MAX_LISTINGS):

@@ -7,16 +7,13 @@ from typing import NamedTuple
 from txnkafka.env import FileSystem
 from txnkafka.model import TopicPartition
 
-__all__ = ["PartitionSource"]
-
 
 class PartitionSource(NamedTuple):
     """The location of a partition, and its values in the log directory's checkpoints; None means unknown.
 
     ``repair``: True if the broker had stopped cleanly before a repair wrote the marker and the checkpoints;
     None without a repair. ``is_named``: the directory has a partition's name; otherwise ``topic_partition``
-    consists of the directory's name and 0. ``threads``: the number of threads that decode records.
-    """
+    consists of the directory's name and 0. ``threads``: the number of threads that decode records."""
 
     file_system: FileSystem
     path: str

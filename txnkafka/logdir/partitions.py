@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.record.batch import Record
 
-__all__ = ["PartitionTables", "Partitions"]
-
 
 class PartitionTables(Tables):
     """Reads the records of several partitions, also one by one."""

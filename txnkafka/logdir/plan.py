@@ -13,23 +13,11 @@ from itertools import pairwise
 from operator import attrgetter
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.read_committed import HiddenRange
+from txnkafka._core.read_committed import HiddenRange as HiddenRange
 from txnkafka.errors import CorruptRecordError
 
 if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
-
-__all__ = [
-    "BatchIdentity",
-    "Cut",
-    "DamagedBatch",
-    "HiddenRange",
-    "ReadUnit",
-    "SegmentMap",
-    "cuts_of",
-    "read_units",
-    "since",
-]
 
 UNIT_BYTES = 64 << 20
 NEVER = (1 << 63) - 1
@@ -58,8 +46,7 @@ class DamagedBatch(NamedTuple):
 
     The damaged bytes may contain any of the offsets in [offset, next_offset). ``size`` 0: the rest of the
     segment is unreadable. If these offsets are not ``wanted``, the damage is skipped silently, even if the
-    batch itself claims wanted offsets.
-    """
+    batch itself claims wanted offsets."""
 
     position: int
     size: int
@@ -83,8 +70,7 @@ class SegmentMap(NamedTuple):
     """The facts of one segment that planning needs.
 
     ``cuts`` begin at position 0 and end after the last whole batch; ``limit`` is the offset where the next
-    segment, or the rest of the log, begins.
-    """
+    segment, or the rest of the log, begins."""
 
     path: str
     cuts: Sequence[Cut]
@@ -134,8 +120,7 @@ class ReadUnit(NamedTuple):
 
 def cuts_of(index: BatchIndex, next_offset: int, unit_bytes: int, misplaced: Sequence[int] = ()) -> list[Cut]:
     """Return batch boundaries about ``unit_bytes`` apart; ``next_offset`` is the end of the offsets before
-    the first batch. The offsets of batches in ``misplaced`` are wrong and ignored.
-    """
+    the first batch. The offsets of batches in ``misplaced`` are wrong and ignored."""
     positions, last_offsets = index.position, index.last_offset
     cuts = [Cut(positions[0] if len(index) else index.end_position, next_offset)]
     first = 0
@@ -199,9 +184,7 @@ class _Overlapping:
 def _units_of(
     segment: SegmentMap, overlapping: _Overlapping, start_offset: int, end_offset: int
 ) -> Iterator[ReadUnit]:
-    met = [
-        damaged._replace(wanted=damaged.concerns(start_offset, end_offset)) for damaged in segment.damage
-    ]
+    met = [damaged._replace(wanted=damaged.concerns(start_offset, end_offset)) for damaged in segment.damage]
     for begin, end in pairwise(segment.cuts):
         low, high = max(start_offset, begin.next_offset), min(end_offset, end.next_offset)
         damage = tuple(damaged for damaged in met if begin.position <= damaged.position < end.position)

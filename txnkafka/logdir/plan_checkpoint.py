@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["PlanCheckpoint"]
-
 
 @dataclass(frozen=True, slots=True)
 class PlanCheckpoint:
@@ -30,8 +28,7 @@ class PlanCheckpoint:
 
     A checkpoint can be pickled and is small: its size depends on the number of open transactions, not of
     ended ones. It is valid as long as the log is only appended to, and only planned segments are deleted at
-    its start; otherwise the next plan raises CannotResumeError.
-    """
+    its start; otherwise the next plan raises CannotResumeError."""
 
     topic_partition: TopicPartition
     log_start_offset: int

@@ -14,8 +14,6 @@ from txnkafka.logdir.plan import BatchIdentity, DamagedBatch, ReadUnit
 from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 from txnkafka.storage.formats.segment_reader import MAX_OPEN_SEGMENTS, LogFileReader, SegmentReader
 
-__all__ = ["locating", "open_unit", "opened", "read_unit", "unit_batches"]
-
 
 def open_unit(file_system: FileSystem, unit: ReadUnit, *, mapped: bool = False) -> LogFileReader:
     """Open the file of ``unit`` with a reader limited to the unit's end. ``mapped``: the file may be mapped
@@ -57,8 +55,7 @@ def unit_batches(
     """Yield the batches of a unit, a window at a time, with its reader's selection; only bytes and headers.
 
     A window is valid until the next one is requested. Raises CorruptRecordError at damage in the plan; with
-    ``on_corrupt``, passes the error to it and leaves the batch out.
-    """
+    ``on_corrupt``, passes the error to it and leaves the batch out."""
     try:
         yield from _Walk(segment, unit, locating(unit, on_corrupt)).windows()
     except CorruptRecordError as error:

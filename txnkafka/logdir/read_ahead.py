@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["NewDecoder", "read_in_order", "unit_bytes_of"]
-
 AHEAD_UNIT_BYTES = 2 << 20
 SPARE_COLUMNS = 16  # per thread: about the number of chunks in a unit of compressed records
 MOST_UNITS = 1 << 16  # a plan takes about 500 bytes per unit
@@ -53,8 +51,7 @@ def read_in_order(
 
     The memory of the columns is reused when the next ones are requested, unless the caller keeps a view.
     Raises the errors of ``read_unit``, after yielding everything before the error; ``on_corrupt`` is called
-    in the caller's thread.
-    """
+    in the caller's thread."""
     if threads > 1 and len(units) > 1 and _is_compressed(segments, units[0]):
         yield from _read_ahead(segments, units, new_decoder, on_corrupt, threads)
         return

@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.errors import CorruptRecordError
     from txnkafka.record.chunk import OnCorrupt
 
-__all__ = [
-    "DamageAction",
-    "End",
-    "ReadRequest",
-    "Selection",
-    "check_end_offset",
-    "request_of",
-    "takes_selection",
-]
-
 End = Literal["log-end", "high-watermark"]
 DamageAction = Literal["stop", "skip"]
 Method = TypeVar("Method", bound=Callable[..., object])
@@ -63,8 +53,7 @@ class ReadRequest:
 
     Raises ValueError for an unknown isolation level or word, a predicate that cannot be parsed, a negative
     end, a time that looks like seconds and a bound given twice, TypeError for an offset or time that is not
-    an int.
-    """
+    an int."""
 
     isolation_level: IsolationLevel = IsolationLevel.READ_COMMITTED
     start_offset: int | None = None
@@ -162,7 +151,7 @@ def _predicate(where: object) -> Predicate:
         return parse_predicate(where)
     if isinstance(where, Comparison | And | Or):
         return where
-    raise TypeError(f"where must be the text of a predicate such as \"offset >= 10\", not {where!r}")
+    raise TypeError(f'where must be the text of a predicate such as "offset >= 10", not {where!r}')
 
 
 def _ignore(error: CorruptRecordError) -> None:

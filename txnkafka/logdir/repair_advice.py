@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka._core.read_committed import TransactionRange
     from txnkafka.model import ProducerStateEntry, TopicPartition
 
-__all__ = ["RepairAdvice", "repair_advice"]
-
 TOOL = "kafka-transactions.sh --bootstrap-server HOST:PORT"
 
 

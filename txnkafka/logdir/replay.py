@@ -26,16 +26,13 @@ if TYPE_CHECKING:
     from txnkafka.logdir.plan import ReadUnit
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["damaged", "replay"]
-
 
 def replay(view: LogView, findings: list[Finding], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
     """Yield all events of a partition's log. Damage and unreadable logs are left out and appended to
     ``findings``.
 
     ``kept_bytes`` returns the size of the keys and values that the caller keeps, plus KEPT_RECORD per record.
-    If this exceeds the need of a log of this size (``bounds.KEPT_RATIO``), the replay ends with a finding.
-    """
+    If this exceeds the need of a log of this size (``bounds.KEPT_RATIO``), the replay ends with a finding."""
 
     def on_corrupt(error: KafkaError) -> None:
         findings.append(damaged(view, str(error)))
@@ -58,9 +55,7 @@ def damaged(view: LogView, reason: str) -> Finding:
     )  # fmt: skip
 
 
-def _bounded(
-    view: LogView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]
-) -> Iterator[LogEvent]:
+def _bounded(view: LogView, events: Iterator[LogEvent], kept_bytes: Callable[[], int]) -> Iterator[LogEvent]:
     """Yield events until the caller keeps too many bytes. The kept bytes are counted each time half of the
     limit has been replayed, so that counting costs no more than replaying."""
     most = max(KEPT_BYTES, KEPT_RATIO * sum(segment.size for segment in view.segments))

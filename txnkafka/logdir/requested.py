@@ -28,19 +28,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.timestamps import OffsetAndTimestamp
     from txnkafka.record.batch import Record
 
-__all__ = [
-    "count_requested",
-    "end_of",
-    "located",
-    "offsets_of",
-    "read_requested",
-    "read_units",
-    "record_at_time",
-    "records_requested",
-    "unit_bytes",
-    "units_of",
-]
-
 
 def end_of(view: LogView, request: ReadRequest) -> int:
     """Return the offset where a reader of the request's isolation level stops, without the request's own end.
@@ -127,8 +114,7 @@ def units_of(
     findings: list[Finding] | None = None,
 ) -> list[ReadUnit]:
     """Return the units that read the records of ``request``, without units in which no record can match its
-    predicate. The survey appends damage to ``findings``. Raises OffsetOutOfRangeError.
-    """
+    predicate. The survey appends damage to ``findings``. Raises OffsetOutOfRangeError."""
     by_offsets = located(view, request)
     start, end = (0, 0) if by_offsets is None else offsets_of(view, by_offsets)
     bounds = bounds_of(bind(request.where, view.topic_partition))
@@ -147,9 +133,7 @@ def unit_bytes(view: LogView) -> int:
     return unit_bytes_of(sum(segment.size for segment in view.segments), view.source.threads)
 
 
-def read_requested(
-    view: LogView, request: ReadRequest, new_decoder: NewDecoder
-) -> Iterator[RecordColumns]:
+def read_requested(view: LogView, request: ReadRequest, new_decoder: NewDecoder) -> Iterator[RecordColumns]:
     """Yield the records of ``request`` as columns, using the given kind of decoder. Raises CorruptRecordError
     at a damaged batch, unless the request leaves it out."""
     yield from read_units(view, units_of(view, request, unit_bytes=unit_bytes(view)), request, new_decoder)

@@ -14,16 +14,13 @@ from txnkafka.logdir.read_request import ReadRequest
 from txnkafka.logdir.requested import located, offsets_of
 from txnkafka.logdir.survey import survey
 
-__all__ = ["ResumablePlan", "resumable_plan"]
-
 
 @dataclass(frozen=True, slots=True)
 class ResumablePlan:
     """The units that read some offsets of a partition, in offset order.
 
     ``transactions`` ended in these offsets, in the order of their markers. ``findings`` report damage; the
-    next plan, which continues from ``checkpoint``, reports damage after the last offset again.
-    """
+    next plan, which continues from ``checkpoint``, reports damage after the last offset again."""
 
     units: list[ReadUnit]
     transactions: list[TransactionRange]
@@ -41,8 +38,7 @@ def resumable_plan(
     only their headers. Both plans together equal one plan of the whole log. The predicate of the request is
     not part of a plan: it is evaluated on the records read. Raises CannotResumeError if the log is not the
     planned one, ValueError for a request with a start in addition to a checkpoint, and the errors of
-    ``view.units``.
-    """
+    ``view.units``."""
     request = located(view, request or ReadRequest()) or _nothing(view)
     before = view._checkpoint
     if before is not None and request.start_offset is not None:
@@ -66,9 +62,7 @@ def _planned(
 ) -> ResumablePlan:
     (start, end), committed = offsets, request.read_committed
     mark = PassMark(end, begin)
-    found = survey(
-        view.segments, start, end, unit_bytes, with_txn_index=committed, begin=begin, mark=mark
-    )
+    found = survey(view.segments, start, end, unit_bytes, with_txn_index=committed, begin=begin, mark=mark)
     findings = found.findings
     if committed:
         # the previous plan reported transactions that begin before ``start``

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from txnkafka._core.producer_table import ProducerTable
     from txnkafka.env import FileSystem
 
-__all__ = ["SnapshotFiles"]
-
 _BEFORE_ALL_TIME = -(2**63)
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir.log_view import LogView
 
-__all__ = ["GROUPINGS", "Figures", "Stats"]
-
 GROUPINGS = ("topic", "partition", "producer")
 ENDED = ("committed", "aborted")
 PIECE = 1 << 16  # batches counted at once: a few hundred bytes per batch
@@ -187,9 +185,7 @@ class Stats:
         for producer_id, part in zip(ids.tolist(), parts, strict=False):
             self._groups[self._key(view, producer_id)].add_batches(index, part)
 
-    def _add_transactions(
-        self, view: LogView, ranges: Iterable[tuple[TransactionRange, int | None]]
-    ) -> None:
+    def _add_transactions(self, view: LogView, ranges: Iterable[tuple[TransactionRange, int | None]]) -> None:
         by_group = defaultdict(list)
         for ended in ranges:
             by_group[self._key(view, ended[0].producer_id)].append(ended)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.header_pass import SegmentHeaders
     from txnkafka.logdir.log_view import LogView
 
-__all__ = ["Cell", "State", "Strip", "strip_of"]
-
 
 class State(enum.StrEnum):
     """The state of an offset, worst first."""

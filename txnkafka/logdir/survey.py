@@ -26,8 +26,6 @@ from txnkafka.storage.formats import AbortedTxn, iter_txn_index
 from txnkafka.storage.formats.limits import TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["Survey", "survey", "transactions_between"]
-
 NEVER = (1 << 63) - 1
 # after a clean shutdown, a broker without this file serves aborted records
 _REMEDY = "delete the file, then run 'txnkafka repair' before the broker starts: it rebuilds it from the log"
@@ -90,8 +88,7 @@ def survey(
 
     Without ``with_txn_index``, only the log is read, which suffices for read_uncommitted. ``begin`` is the
     point at ``start_offset`` where an earlier survey set its ``mark``; this survey sets ``mark`` at
-    ``end_offset``.
-    """
+    ``end_offset``."""
     result = Survey([], [], [], [])
     if not segments:
         return result
@@ -126,8 +123,7 @@ def transactions_between(
     """Yield the transactions with records in [start_offset, end_offset): ended ones in the order of their
     markers, then open ones. Keeps only the transactions that end in one segment in memory.
 
-    The counts of a transaction cover its batches from the segment that contains ``start_offset`` on.
-    """
+    The counts of a transaction cover its batches from the segment that contains ``start_offset`` on."""
     if not segments:
         return
     first = segment_containing(segments, start_offset)

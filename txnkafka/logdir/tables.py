@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from txnkafka.logdir.log_view import LogView
 
-__all__ = ["Tables"]
-
 
 class Tables(ABC):
     """Reads the records of some partitions as tables with the columns of Spark's Kafka source. The selection

@@ -21,8 +21,6 @@ from txnkafka.record.chunk import ChunkDecoder, OnCorrupt, SelectedBatches
 if TYPE_CHECKING:
     from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["OffsetAndTimestamp", "offset_for_timestamp"]
-
 
 class OffsetAndTimestamp(NamedTuple):
     """A record found by its time; ``timestamp`` in milliseconds, ``leader_epoch`` is None if the batch has
@@ -45,8 +43,7 @@ def offset_for_timestamp(
     exists.
 
     If damage might contain it, raises CorruptRecordError, or passes the error to ``on_corrupt`` and skips the
-    damage.
-    """
+    damage."""
     limits = log_start_offset, end_offset
     for headers in header_pass(segments, 0, TransactionScan()):
         for i in _candidates(headers, timestamp, log_start_offset):

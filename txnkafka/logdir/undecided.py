@@ -17,8 +17,6 @@ from txnkafka.logdir.header_point import HeaderPoint, PassMark, resumed_scan, se
 from txnkafka.model import ProducerStateEntry
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["SeenHeaders", "Undecided", "find_undecided"]
-
 NEVER = (1 << 63) - 1
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir.coordinator import CoordinatorView
     from txnkafka.model import TopicPartition
 
-__all__ = ["MAX_TRANSACTION_TIMEOUT_MS", "Circumstances", "Judgement", "Verdict", "judge"]
-
 MAX_TRANSACTION_TIMEOUT_MS = 15 * 60_000  # Kafka's default of transaction.max.timeout.ms
 NEVER_TIMES_OUT = (1 << 31) - 1  # the timeout of a transaction with two-phase commit
 PREPARED = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
@@ -82,8 +80,7 @@ class Circumstances(NamedTuple):
     transaction counts as hanging only if its last record is older than ``max_transaction_timeout_ms``, as in
     Kafka's tool: files copied one after the other contradict each other for a while. ``cut_short``: the end
     of the log is missing or damaged here, and may have contained an end marker. ``now_origin`` is the origin
-    of ``now_ms`` in words.
-    """
+    of ``now_ms`` in words."""
 
     now_ms: int
     max_transaction_timeout_ms: int = MAX_TRANSACTION_TIMEOUT_MS

@@ -15,8 +15,6 @@ from txnkafka._core.columns import RecordColumns
 from txnkafka.bounds import OBJECT_HEADERS, OBJECT_RECORDS
 from txnkafka.model import TimestampType
 
-__all__ = ["Record", "header_key", "records_of"]
-
 _ENCODED_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 
 Header = tuple[str, bytes | None]
@@ -26,8 +24,7 @@ class Record(NamedTuple):
     """One record as a consumer returns it.
 
     ``timestamp`` is in milliseconds (-1: none), ``headers`` keep order and duplicates, ``leader_epoch`` is
-    None if the batch has none. Invalid UTF-8 in a header key is replaced by U+FFFD, as in Java's consumer.
-    """
+    None if the batch has none. Invalid UTF-8 in a header key is replaced by U+FFFD, as in Java's consumer."""
 
     offset: int
     timestamp: int

@@ -11,7 +11,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, TypeAlias, TypedDict, Unpack
 
 from txnkafka._core.encode import encode_batch, replace_payload
-from txnkafka._core.record_input import InputColumns, InputRecords
+from txnkafka._core.record_input import InputColumns as InputColumns
+from txnkafka._core.record_input import InputRecords as InputRecords
 from txnkafka.record.batch_header import HEADER_SIZE
 from txnkafka.record.compression import CompressionType, Compressor
 
@@ -23,16 +24,13 @@ if TYPE_CHECKING:
         tuple[Buffer | None, Buffer | None, int] | tuple[Buffer | None, Buffer | None, int, InputHeaders]
     )
 
-__all__ = ["BatchOptions", "InputColumns", "InputRecords", "RecordBatchBuilder", "build_batch"]
-
 
 class BatchOptions(TypedDict, total=False):
     """The header fields of a batch, and the range of its records.
 
     Records ``start`` to ``stop``, all by default; numbers that are not given are Kafka's for "none".
     ``log_append_time`` (milliseconds) is the time of all records, ``delete_horizon`` replaces the base
-    timestamp, and ``last_offset`` is the end of a batch whose last records were removed.
-    """
+    timestamp, and ``last_offset`` is the end of a batch whose last records were removed."""
 
     start: int
     stop: int | None
@@ -68,8 +66,7 @@ class RecordBatchBuilder:
 
         ``records`` are columns, or tuples (key, value, timestamp) or (key, value, timestamp, headers);
         headers are pairs of a name and a value. Raises ValueError for arguments that Kafka's builder refuses,
-        MessageTooLargeError for more bytes than a batch can have.
-        """
+        MessageTooLargeError for more bytes than a batch can have."""
         batch = encode_batch(records, **fields)
         codec = self._compressor.codec
         if codec is CompressionType.NONE or not batch:

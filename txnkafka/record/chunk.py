@@ -33,8 +33,6 @@ from txnkafka.errors import CorruptRecordError
 from txnkafka.record.batch_header import ATTRIBUTE_CODEC, HEADER_SIZE
 from txnkafka.record.compression import Decompressor
 
-__all__ = ["CHUNK_BYTES", "ChunkDecoder", "SelectedBatches"]
-
 CHUNK_BYTES = 1 << 20
 DECOMPRESSED_BYTES = 512 << 10  # small enough to be still in the cache when it is decoded
 NO_LIMIT = (1 << 31) - 1
@@ -51,8 +49,7 @@ class SelectedBatches:
     ``read(position, length)`` returns the file's bytes. ``selection`` has one byte per batch of ``index``
     (``read_committed.select``); of batches selected as bounded only offsets in [start_offset, end_offset)
     count. ``settled()`` returns after each use whether the bytes were still those of the file; if not,
-    ``read`` returns them again, limited to the file's size. It is None where ``read`` returns copies.
-    """
+    ``read`` returns them again, limited to the file's size. It is None where ``read`` returns copies."""
 
     read: ReadBytes
     index: BatchIndex
@@ -85,8 +82,7 @@ class _Run(NamedTuple):
 
 class _BatchPieces:
     """One valid batch of magic 2, decoded piece by piece: each is an entry of ``index`` and a region of
-    ``source``.
-    """
+    ``source``."""
 
     def __init__(
         self,
@@ -129,8 +125,7 @@ class ChunkDecoder:
     kept, and the next chunk gets new columns.
 
     While ``is_ahead`` is set, ``chunks`` yields empty columns instead of a batch that is damaged or has more
-    than ``piece_bytes`` of records, and continues with that batch when ``is_ahead`` is cleared.
-    """
+    than ``piece_bytes`` of records, and continues with that batch when ``is_ahead`` is cleared."""
 
     def __init__(
         self,
@@ -155,8 +150,7 @@ class ChunkDecoder:
 
         A damaged batch raises CorruptRecordError, or is left out when ``on_corrupt`` handles the error.
         Records from bytes that have changed in the file are never yielded. Errors of ``batches.read`` are
-        passed on.
-        """
+        passed on."""
         i, stop = 0, len(batches.index)
         while True:
             first, end, kind = next_run(batches.index, batches.selection, i, stop, self.chunk_bytes)

@@ -37,8 +37,6 @@ from txnkafka.record.codecs import (
 )
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["CompressionType", "Compressor", "Decompressor"]
-
 MAX_BYTES: Final = 256 << 20
 ALWAYS_ALLOWED_BYTES: Final = 16 << 20
 MAX_RATIO: Final = 2048
@@ -61,8 +59,7 @@ class CompressionType(enum.IntEnum):
     @classmethod
     def named(cls, name: str | CompressionType) -> CompressionType:
         """Return the member for Kafka's name or a member. Raises ValueError for an unknown name, with the
-        known ones.
-        """
+        known ones."""
         for codec in cls:
             if name is codec or name == codec.label:
                 return codec
@@ -105,8 +102,7 @@ class Compressor:
     """Compresses the records of batches with one codec, at one of Kafka's levels for it.
 
     ``compression`` is Kafka's name of a codec or the member; the default of ``level`` is Kafka's. Raises
-    ValueError for a name or a level that Kafka does not have.
-    """
+    ValueError for a name or a level that Kafka does not have."""
 
     __slots__ = ("_compress", "codec", "level")
 
@@ -162,8 +158,7 @@ class Decompressor:
     """Decompresses batches into one buffer. Only one thread at a time may use it.
 
     ``max_bytes`` bounds each batch. The caller bounds their sum: it checks ``end``, and calls ``reset()``
-    when the appended batches have been decoded. Raises ValueError for an unknown value of TXNKAFKA_CODECS.
-    """
+    when the appended batches have been decoded. Raises ValueError for an unknown value of TXNKAFKA_CODECS."""
 
     __slots__ = ("_functions", "_output")
 
@@ -236,8 +231,7 @@ class Decompressor:
         ``source`` begins at byte ``position`` of the file. ``regions`` is extended by begin and end in
         ``buffer`` of each batch, 0 and 0 without records. No batch is begun when ``end`` is above ``full``;
         one with more than ``large`` bytes is the last. Returns the number of the next batch, and LEFT if
-        ``append`` must append it, DAMAGED if its CRC is wrong, else 0.
-        """
+        ``append`` must append it, DAMAGED if its CRC is wrong, else 0."""
         output = self._output
         i, size = batches.start, 1
         while size > 0:

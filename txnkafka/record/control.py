@@ -17,8 +17,6 @@ from typing import NamedTuple
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.batch_header import CONTROL_ABORT, CONTROL_COMMIT, NO_CONTROL_TYPE
 
-__all__ = ["ControlRecordType", "EndTransactionMarker", "parse_control_key", "parse_end_txn_marker"]
-
 _KEY = struct.Struct(">hh")
 _VERSION = struct.Struct(">h")
 _END_TXN_MARKER = struct.Struct(">hi")

@@ -8,13 +8,10 @@ from txnkafka._core.decode import check_crcs
 from txnkafka._core.scan import BatchIndex
 from txnkafka.record.batch_header import MAGIC, MAGIC_2
 
-__all__ = ["first_invalid_crc", "valid_crcs"]
-
 
 def valid_crcs(data: memoryview, index: BatchIndex, *, position: int = 0) -> list[bool]:
     """Return whether the CRC of each batch matches; ``position`` is the position of ``data`` in the
-    indexed file.
-    """
+    indexed file."""
     valid = [True] * len(index)
     i = 0
     while (i := check_crcs(data, index, i, len(index), position=position)) < len(index):
@@ -32,8 +29,7 @@ def first_invalid_crc(data: memoryview, index: BatchIndex, *, position: int = 0,
     """Return the number of the first batch from ``start`` on whose CRC is wrong; ``len(index)`` when all
     match.
 
-    Zeros after a torn header look like a batch of magic 0, so the CRC of magic 0 is also checked.
-    """
+    Zeros after a torn header look like a batch of magic 0, so the CRC of magic 0 is also checked."""
     first = check_crcs(data, index, start, len(index), position=position)
     if min(index.magic, default=MAGIC_2) < MAGIC_2:
         for i in range(start, first):

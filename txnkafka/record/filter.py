@@ -18,8 +18,6 @@ from txnkafka.record.predicate_columns import mask_bytes, needs_copies, needs_he
 if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
 
-__all__ = ["RecordFilter", "decoder_for"]
-
 COPIED = frozenset(("key", "value", "headers"))
 
 
@@ -59,8 +57,7 @@ class RecordFilter:
 
 def decoder_for(columns: Iterable[str], where: Predicate = ANY) -> ChunkDecoder:
     """Return a decoder for the named columns and the operands of a predicate. Without keys, values and
-    headers it only checks records, and copies nothing.
-    """
+    headers it only checks records, and copies nothing."""
     copied = COPIED.intersection(columns)
     return ChunkDecoder(
         headers="headers" in copied or needs_headers(where), views=not (copied or needs_copies(where))

@@ -12,8 +12,6 @@ import mmap  # noqa: TID251  (memory only, no file)
 
 from txnkafka.errors import CorruptRecordError
 
-__all__ = ["OutputBuffer"]
-
 FIRST_CAPACITY = 1 << 20
 # Up to this size the memory is kept for the next batch; more is released.
 RETAINED_CAPACITY = 32 << 20

@@ -17,24 +17,6 @@ from typing import Final, NamedTuple, TypeAlias
 from txnkafka.model import TopicPartition
 from txnkafka.shown import plain_name
 
-__all__ = [
-    "ANY",
-    "NOTHING",
-    "And",
-    "Bounds",
-    "Comparison",
-    "Literal",
-    "Operand",
-    "Or",
-    "Predicate",
-    "bind",
-    "bounds_of",
-    "conjunction",
-    "like_expression",
-    "negated",
-    "operands_of",
-]
-
 Literal: TypeAlias = int | str | bytes
 INT64_MIN: Final = -(1 << 63)
 INT64_END: Final = 1 << 63
@@ -66,8 +48,7 @@ class Comparison:
     """One comparison.
 
     ``operator`` is one of = != < <= > >= (one value), in, not in (any number of values), like, not like (one
-    pattern), is null, is not null (no value).
-    """
+    pattern), is null, is not null (no value)."""
 
     operand: Operand
     operator: str
@@ -266,8 +247,7 @@ def _holds(test: Comparison, value: str | int) -> bool:
 def like_expression(pattern: str) -> str:
     """Return a LIKE pattern as a regular expression: % is any text, _ any one character, a backslash
     escapes the next character. The text between two % is searched once, from left to right, without
-    backtracking.
-    """
+    backtracking."""
     parts = [""]
     for piece in re.findall(r"\\.|[^\\]|\\$", pattern, re.DOTALL):
         if piece == "%":

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
     from txnkafka._core.columns import RecordColumns
 
-__all__ = ["mask_bytes", "mask_of", "needs_copies", "needs_headers"]
-
 _COMPARISONS: Final = {
     "=": "equal",
     "!=": "not_equal",
@@ -32,8 +30,7 @@ _COMPARISONS: Final = {
 
 def needs_copies(predicate: Predicate) -> bool:
     """Return whether records must be decoded with copies of their keys and values; else their positions
-    suffice.
-    """
+    suffice."""
     return any(one.column in ("key", "value") and not one.length for one in operands_of(predicate))
 
 
@@ -44,8 +41,7 @@ def needs_headers(predicate: Predicate) -> bool:
 
 def mask_bytes(predicate: Predicate, columns: RecordColumns) -> bytes | None:
     """Return ``mask_of`` with a byte for each record; None if all records match the predicate. Raises
-    MissingPackageError without pyarrow.
-    """
+    MissingPackageError without pyarrow."""
     import_package("pyarrow", "a predicate (where)", "arrow")
     mask = mask_of(predicate, columns)
     count = mask.true_count
@@ -57,8 +53,7 @@ def mask_bytes(predicate: Predicate, columns: RecordColumns) -> bytes | None:
 
 def mask_of(predicate: Predicate, columns: RecordColumns) -> pa.BooleanArray:
     """Return a mask without nulls: True for each record that matches the predicate, which must be bound to
-    the partition.
-    """
+    the partition."""
     import pyarrow.compute as pc
 
     if isinstance(predicate, Comparison):

@@ -29,8 +29,6 @@ from txnkafka.record.predicate import (
 )
 from txnkafka.shown import nearest
 
-__all__ = ["parse_predicate"]
-
 COLUMNS: Final = ("topic", "partition", "offset", "timestamp", "timestampType", "key", "value")
 MAX_LENGTH: Final = 64 << 10  # of the text
 MAX_DEPTH: Final = 64  # of parentheses and NOTs

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.flush import Flush
     from txnkafka.env import Clock
 
-__all__ = ["BrokerHost", "Loop"]
-
 LOG = logging.getLogger("txnkafka.server")
 _RETRY_MS: Final = 1_000
 _LONGEST_MS: Final = 60_000  # longest time between two turns
@@ -70,8 +68,7 @@ class BrokerHost:
     """Owner of the threads in which a broker's flushes and background work run.
 
     ``on_turn`` is called at the beginning of each turn. ``on_failure`` gets an exception of the broker
-    itself; after that the host runs nothing more.
-    """
+    itself; after that the host runs nothing more."""
 
     def __init__(
         self,
@@ -126,8 +123,7 @@ class BrokerHost:
 
     def call_from_thread(self, call: Callable[[], None]) -> None:
         """Call in the thread of the loop; may be called from any thread. Raises RuntimeError when the loop
-        is closed.
-        """
+        is closed."""
         self._loop.call_soon_threadsafe(call)
 
     def stop(self) -> None:
@@ -165,8 +161,7 @@ class BrokerHost:
 
     def _advance(self) -> int:
         """Do the work that is due by the clock; return the next deadline in ticks. After a failure retry
-        in a second, and keep serving requests.
-        """
+        in a second, and keep serving requests."""
         try:
             return self.broker.advance(self.now_ms())
         except Exception:
@@ -241,8 +236,7 @@ class BrokerHost:
 
     def _call_at(self, deadline: int) -> None:
         """Take a turn at the deadline (in ticks). An earlier timer stays, because its turn sets the next
-        one.
-        """
+        one."""
         if self._timer is not None:
             if self._timer_ticks <= deadline:
                 return

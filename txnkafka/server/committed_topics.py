@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from txnkafka.wire.messages.offset_commit import OffsetCommitRequest, OffsetCommitRequestTopic
     from txnkafka.wire.messages.txn_offset_commit import TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic
 
-__all__ = ["answered_topics", "identity_of", "names_of", "offsets_to_commit"]
-
 Topics = Sequence["OffsetCommitRequestTopic | TxnOffsetCommitRequestTopic"]
 Names = Sequence[str | None]
 T = TypeVar("T")
@@ -64,8 +62,7 @@ def answered_topics(
     new_partition: Callable[..., object],
 ) -> tuple[T, ...]:
     """Return the topics of the response. A partition that is missing in ``errors`` is unknown to the
-    broker.
-    """
+    broker."""
     return tuple(
         new_topic(
             name=topic.name,

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 
     Synonyms = tuple[tuple[str, str, int], ...]
 
-__all__ = [
-    "BROKER", "GROUP", "LOGGER", "METRICS", "TOPIC", "ConfigEntry", "advertised_entry", "broker_entries",
-    "cluster_entries", "group_entries", "subscription_entries", "topic_entries",
-]  # fmt: skip
-
 TOPIC, BROKER, LOGGER, METRICS, GROUP = 2, 4, 8, 16, 32  # ConfigResource.Type
 _OF_TOPIC, _OF_NODE, _OF_CLUSTER, _STATIC, _DEFAULT = 1, 2, 3, 4, 5  # DescribeConfigsResponse.ConfigSource
 _OF_SUBSCRIPTION, _OF_GROUP = 7, 8

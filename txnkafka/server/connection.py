@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from txnkafka.server.receive_buffer import BlockPool
     from txnkafka.server.session import Request, Unsent
 
-__all__ = ["Connection", "ConnectionOwner"]
-
 LOG = logging.getLogger("txnkafka.server")
 MOST_BUFFERS: Final = os.sysconf("SC_IOV_MAX")  # of one gathered write
 CHUNK: Final = 64 << 10  # bytes kept in the transport while the socket is full
@@ -134,8 +132,7 @@ class Connection(asyncio.BufferedProtocol):
         """Return whether the transport stays open after the client has ended its side.
 
         The client may have closed its sending side only, so it still gets the responses that wait for the
-        disk, as in Kafka. Without any the transport is closed now.
-        """
+        disk, as in Kafka. Without any the transport is closed now."""
         if not self._session.ends_soon:
             return False
         self._close()
@@ -177,8 +174,7 @@ class Connection(asyncio.BufferedProtocol):
         """Seconds since bytes were last received or sent.
 
         A waiting request does not count as activity, as in Kafka. After a Fetch nothing is read until it is
-        answered, so that the end of its client would not be noticed.
-        """
+        answered, so that the end of its client would not be noticed."""
         return self._server.time() - self._used
 
     def stop_reading(self) -> None:
@@ -290,8 +286,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _close(self, request: Request | None = None) -> None:
         """Close the connection after all responses before ``request`` are sent; None closes it after all
-        received requests.
-        """
+        received requests."""
         self._is_ended = True
         self._session.end(request)
         self.stop_reading()

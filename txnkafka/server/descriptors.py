@@ -10,8 +10,6 @@ import resource
 from contextlib import suppress
 from typing import Final
 
-__all__ = ["most_connections", "raise_limit"]
-
 _FOR_FILES: Final = 1_000
 
 
@@ -25,7 +23,6 @@ def raise_limit() -> None:
 
 def most_connections() -> int:
     """Return the number of connections that leaves enough descriptors for files: a third of the limit, or
-    the limit minus 1,000 if that is more.
-    """
+    the limit minus 1,000 if that is more."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return 1 << 62 if soft == resource.RLIM_INFINITY else max(soft // 3, soft - _FOR_FILES)

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
     from txnkafka.server.peer import Cancel, Peer, Reply
     from txnkafka.wire.messages.apis import Api
 
-__all__ = ["Counts", "Dispatcher"]
-
 
 class Counts(Protocol):
     """Counter of requests and responses."""
@@ -44,8 +42,7 @@ class Dispatcher:
         """Run one request; ``reply`` gets the response, now or later.
 
         Returns a function that withdraws the request while it waits, or None. Raises the exception of the
-        handler. ``on_error`` gets the exception of a deferred call for this request.
-        """
+        handler. ``on_error`` gets the exception of a deferred call for this request."""
         broker = self.broker
         if self.counts is not None:
             reply = self.counts.begin(broker, api, version, message, reply)

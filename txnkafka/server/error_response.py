@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.error_codes import ErrorCode
     from txnkafka.wire.messages.apis import Api
 
-__all__ = ["error_response"]
-
 _ERRORS: Final = ("error_code", "partition_error_code")
 _ELEMENTS: Final = {  # array of a response: arrays of requests that it answers
     "coordinators": ("coordinator_keys",),

@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from txnkafka.server.listeners import Endpoint
 
-__all__ = ["is_loopback", "warn_of_exposure"]
-
 LOG = logging.getLogger("txnkafka.server")
 
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from txnkafka.wire.messages.fetch import FetchPartition, FetchRequest, PartitionData
 
-__all__ = ["FetchSessions", "Key", "Wanted"]
-
 IDLE_MS: Final = 120_000  # min.incremental.fetch.session.eviction.ms
 MOST_PARTITIONS: Final = 1 << 15  # in one session
 _NO_SESSION: Final = 0
@@ -158,8 +156,7 @@ class FetchSessions:
 
     def _new(self, request: FetchRequest, version: int, now_ms: int) -> _Session | None:
         """Return a new session; None for too many partitions, or when the cache is full and no session can
-        be evicted.
-        """
+        be evicted."""
         size = sum(len(topic.partitions) for topic in request.topics)
         if size > MOST_PARTITIONS:
             return None
@@ -179,8 +176,7 @@ class FetchSessions:
         """Return the session to evict for a new one of ``size`` partitions, or None.
 
         The least recently used session goes if it was idle for ``IDLE_MS``. Otherwise the smallest session
-        that has been used for longer than ``IDLE_MS`` goes, if it has fewer than ``size`` partitions.
-        """
+        that has been used for longer than ``IDLE_MS`` goes, if it has fewer than ``size`` partitions."""
         oldest = next(iter(self._sessions.values()), None)
         if oldest is None or now_ms - oldest.used_ms >= IDLE_MS:
             return oldest

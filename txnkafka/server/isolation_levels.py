@@ -5,8 +5,6 @@ from __future__ import annotations
 from txnkafka.errors import InvalidRequestError
 from txnkafka.model import IsolationLevel
 
-__all__ = ["isolation_level"]
-
 _LEVELS = (IsolationLevel.READ_UNCOMMITTED, IsolationLevel.READ_COMMITTED)
 
 

@@ -11,19 +11,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Final, NamedTuple
 
-__all__ = [
-    "DEFAULT_NAME",
-    "LISTENERS",
-    "LISTENER_SETTINGS",
-    "WILDCARDS",
-    "Endpoint",
-    "Listener",
-    "address_text",
-    "listeners_at",
-    "listeners_of",
-    "parse_address",
-]
-
 LISTENERS: Final = "listeners"
 ADVERTISED: Final = "advertised.listeners"
 PROTOCOLS: Final = "listener.security.protocol.map"
@@ -69,8 +56,7 @@ class Endpoint(NamedTuple):
 
     def seen_at(self, host: str) -> Endpoint:
         """Return the endpoint for a client that has connected to ``host``; a wildcard becomes this
-        address.
-        """
+        address."""
         return self._replace(host=host) if self.host in WILDCARDS else self
 
 
@@ -78,8 +64,7 @@ class Listener(NamedTuple):
     """A listening address with its advertised address.
 
     ``listen`` may have port 0 for any free one. ``advertised`` None means the listening address; an empty
-    host in it means the address that the client has connected to, port 0 the bound port.
-    """
+    host in it means the address that the client has connected to, port 0 the bound port."""
 
     listen: Endpoint
     advertised: Endpoint | None = None
@@ -93,8 +78,7 @@ class Listener(NamedTuple):
 
 def listeners_at(addresses: Iterable[tuple[str, int]], settings: Mapping[str, str]) -> list[Listener]:
     """Return listeners at these hosts and ports, named PLAINTEXT, PLAINTEXT_2 and so on, in place of
-    ``listeners``. The other settings apply. Raises ValueError like ``listeners_of``.
-    """
+    ``listeners``. The other settings apply. Raises ValueError like ``listeners_of``."""
     endpoints = [
         Endpoint(f"{DEFAULT_NAME}_{number}" if number > 1 else DEFAULT_NAME, *address)
         for number, address in enumerate(dict.fromkeys(addresses), start=1)
@@ -106,8 +90,7 @@ def listeners_of(settings: Mapping[str, str]) -> list[Listener]:
     """Return the listeners in a broker's settings.
 
     Controller listeners are left out, because no other controller connects to a single node. Raises
-    ValueError for settings that Kafka would refuse, and for unsupported ones.
-    """
+    ValueError for settings that Kafka would refuse, and for unsupported ones."""
     endpoints = _parsed(LISTENERS, settings.get(LISTENERS, _DEFAULT_LISTENERS))
     controller = _controller_names(settings)
     of_broker = [endpoint for endpoint in endpoints if endpoint.name not in controller]
@@ -166,8 +149,7 @@ def _parts(text: str) -> list[str]:
 
 def _check_ports(endpoints: Iterable[Endpoint]) -> None:
     """Raise ValueError for two listeners at one address. Apache Kafka refuses every port that is used
-    twice.
-    """
+    twice."""
     for one, other in combinations(endpoints, 2):
         if one.port == other.port != 0:
             hosts = {one.host, other.host}
@@ -181,8 +163,7 @@ def _controller_names(settings: Mapping[str, str]) -> set[str]:
 
 def _protocols(settings: Mapping[str, str], controller: Iterable[str]) -> dict[str, str]:
     """Return the security protocol of each listener name. Controllers have PLAINTEXT unless the map is
-    set.
-    """
+    set."""
     text = settings.get(PROTOCOLS, "").strip()
     found = {} if text else dict.fromkeys(controller, DEFAULT_NAME)
     for part in _parts(text or _DEFAULT_PROTOCOLS):
@@ -208,8 +189,7 @@ def _check_protocol(name: str, protocols: Mapping[str, str]) -> None:
 def _check_inter_broker(listeners: Iterable[Listener], settings: Mapping[str, str]) -> None:
     """Raise ValueError for an inter-broker listener that Kafka would refuse.
 
-    No other broker exists here, but Kafka would not start on these settings either.
-    """
+    No other broker exists here, but Kafka would not start on these settings either."""
     name = settings.get(INTER_BROKER_NAME, "").strip().upper()
     names = [listener.listen.name for listener in listeners]
     if name and name not in names:

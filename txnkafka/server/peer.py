@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from txnkafka.server.fetch_sessions import FetchSessions
     from txnkafka.server.listeners import Endpoint
 
-__all__ = ["Cancel", "CloseConnection", "Node", "Peer", "Reply"]
-
 Cancel = Callable[[], None]
 """Withdraws a waiting request whose connection has ended."""
 
@@ -35,8 +33,7 @@ class Node(NamedTuple):
 
     ``host`` and ``port`` belong to the listener of the client's connection; ``endpoints`` has the addresses
     of all listeners. ``room`` returns the number of bytes of records that a response may have, given the
-    unsent responses of all clients.
-    """
+    unsent responses of all clients."""
 
     host: str
     port: int

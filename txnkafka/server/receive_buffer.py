@@ -17,8 +17,6 @@ from typing import Final, NamedTuple
 
 from txnkafka.errors import InvalidRequestError
 
-__all__ = ["BLOCK_SIZE", "COPIED_SIZE", "Block", "BlockPool", "Frame", "ReceiveBuffer"]
-
 BLOCK_SIZE: Final = 256 << 10
 COPIED_SIZE: Final = 8 << 10  # frames up to this many bytes are copied
 _SPARE_BLOCKS: Final = 32  # kept by a pool
@@ -59,8 +57,7 @@ class BlockPool:
 
 class Frame(NamedTuple):
     """A frame without its size prefix. Its bytes do not change until it is released; a copied frame has no
-    block.
-    """
+    block."""
 
     view: memoryview
     block: Block | None
@@ -83,8 +80,7 @@ class ReceiveBuffer:
 
     def space(self) -> memoryview:
         """Return memory for the next bytes, at least one byte. It is valid until the next call of any
-        method.
-        """
+        method."""
         block = self._block
         if block is None:
             return self._begin(self._pool.take()).view
@@ -102,8 +98,7 @@ class ReceiveBuffer:
 
     def next_frame(self) -> Frame | None:
         """Return the next frame, which must be released; None while it is incomplete. Raises
-        InvalidRequestError for an invalid size.
-        """
+        InvalidRequestError for an invalid size."""
         block = self._block
         if block is None:
             return None
@@ -153,8 +148,7 @@ class ReceiveBuffer:
 
     def _frame_size(self) -> int:
         """Return the bytes of the next frame including its size prefix; the bytes of the prefix while the
-        size is unknown.
-        """
+        size is unknown."""
         if self._block is None or self._end - self._start < _SIZE.size:
             return _SIZE.size
         (size,) = _SIZE.unpack_from(self._block.view, self._start)

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from txnkafka.server.listeners import Listener
 
-__all__ = ["ServerSettings", "SettingsError", "server_settings"]
-
 _NODE_IDS: Final = ("node.id", "broker.id")
 _METADATA_DIRECTORY: Final = "metadata.log.dir"
 _DEFAULT_ADDRESS: Final = ("127.0.0.1", 9092)

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.env import Clock
     from txnkafka.server.listeners import Listener
 
-__all__ = ["ServerThread"]
-
 LOG = logging.getLogger("txnkafka.server")
 
 

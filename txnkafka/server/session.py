@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from txnkafka.server.receive_buffer import BlockPool, Frame
     from txnkafka.wire.messages.frames import RequestHeader
 
-__all__ = ["MAX_UNANSWERED", "MAX_UNANSWERED_BYTES", "MAX_UNSENT_BYTES", "Request", "Session", "Unsent"]
-
 MAX_UNANSWERED: Final = 100
 MAX_UNANSWERED_BYTES: Final = 16 << 20  # of request frames
 MAX_UNSENT_BYTES: Final = 1 << 20  # of responses, without the response that exceeds it
@@ -37,8 +35,7 @@ _WAIT_FOR_OTHERS: Final = (_FETCH, 11, 14)  # and JoinGroup, SyncGroup: as long 
 
 class Request:
     """A request. ``message`` is valid until the request is answered. A request that ``is_last`` gets no
-    response, and no request after it gets one.
-    """
+    response, and no request after it gets one."""
 
     __slots__ = ("frame", "header", "is_last", "message", "response")
 
@@ -56,8 +53,7 @@ class Request:
 
     def keep_frame(self) -> None:
         """Never reuse the memory of the frame, even after the response, because a batch may still be read
-        from it.
-        """
+        from it."""
         if self.frame is not None:
             self.frame = self.frame._replace(block=None)
 
@@ -91,8 +87,7 @@ class Session:
     @property
     def is_saturated(self) -> bool:
         """Return whether requests must be answered and sent before the next one comes out and more bytes
-        are received.
-        """
+        are received."""
         waiting = self._unanswered
         if not waiting:
             return self.unsent_bytes >= MAX_UNSENT_BYTES
@@ -129,8 +124,7 @@ class Session:
         came out.
 
         Requests before it are answered first, because Kafka, which serves one after another, has answered
-        them by then.
-        """
+        them by then."""
         if request is None:
             self._has_ended = True
         else:
@@ -139,8 +133,7 @@ class Session:
     def next_request(self) -> Request | None:
         """Return the next request; None when none is complete, or while the session is saturated.
 
-        Raises InvalidRequestError for a request that is not served; the connection must then be closed.
-        """
+        Raises InvalidRequestError for a request that is not served; the connection must then be closed."""
         waiting = self._unanswered
         if (waiting or self.unsent_bytes) and self.is_saturated:
             return None
@@ -156,8 +149,7 @@ class Session:
         """Answer a request with a message, or with None where it has no response.
 
         Raises InvalidRequestError for a message that its version cannot represent, ValueError for a second
-        answer.
-        """
+        answer."""
         if request.frame is None:
             raise ValueError(f"the request {request.header} was already answered")
         if response is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, cast
 
 from txnkafka.env.bound_sockets import bound_sockets
 from txnkafka.server.broker_host import BrokerHost
-from txnkafka.server.connection import Connection
+from txnkafka.server.connection import Connection as Connection
 from txnkafka.server.descriptors import most_connections
 from txnkafka.server.dispatch import Dispatcher
 from txnkafka.server.fetch_sessions import FetchSessions
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.env import Clock
     from txnkafka.server.listeners import Endpoint, Listener
-
-__all__ = ["Connection", "Server", "new_event_loop", "serve"]
 
 LOG = logging.getLogger("txnkafka.server")
 LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of them can be refused
@@ -50,8 +48,7 @@ def serve(
     ``on_start`` is called with the server before it listens, ``on_listening`` with the addresses of each
     listener once clients can connect, ``on_end`` once the broker is idle, to close it; further signals do not
     end the process during ``on_end``. Raises OSError when the server cannot listen at an address, and the
-    exception of a failed broker, which must not be used after that.
-    """
+    exception of a failed broker, which must not be used after that."""
     loop = new_event_loop()
 
     def listening(addresses: list[list[Address]]) -> None:
@@ -80,8 +77,7 @@ def new_event_loop() -> asyncio.AbstractEventLoop:
 def _bound(listeners: Sequence[Listener]) -> list[list[socket.socket]]:
     """Return the bound sockets of each listener. Raises OSError.
 
-    For a host name asyncio would bind all its addresses, in no order, and take another port 0 for each.
-    """
+    For a host name asyncio would bind all its addresses, in no order, and take another port 0 for each."""
     bound: list[list[socket.socket]] = []
     try:
         for listener in listeners:
@@ -100,8 +96,7 @@ def _addresses(sockets: list[socket.socket]) -> list[Address]:
 
 class Server:
     """A broker with its listeners and connections, for one loop. ``endpoints`` has the advertised address
-    of each listener.
-    """
+    of each listener."""
 
     def __init__(self, broker: Broker, clock: Clock, loop: asyncio.AbstractEventLoop) -> None:
         self.broker = broker
@@ -228,8 +223,7 @@ class Server:
         """Take a turn after served requests, if the broker has anything to do.
 
         The turn comes soon while several connections are busy, so that their requests share a flush;
-        otherwise at once.
-        """
+        otherwise at once."""
         if self.is_stopping or not self.host.is_quiet():
             take_turn = self.host.wake if self._is_shared else self.host.turn
             take_turn()

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.requests import TopicResult
     from txnkafka.env import Clock
 
-__all__ = ["check_topics", "create_topics"]
-
 LOG = logging.getLogger("txnkafka.server")
 
 
@@ -45,8 +43,7 @@ def _refusal(name: str, reason: str) -> KafkaError:
 
 def create_topics(broker: Broker, topics: Mapping[str, int], clock: Clock) -> None:
     """Create topics with these numbers of partitions, now; existing topics are not changed. Raises
-    KafkaError when one cannot be created.
-    """
+    KafkaError when one cannot be created."""
     results: list[TopicResult] = []
     wanted = [NewTopic(name, count) for name, count in topics.items()]
     host = CallerHost(broker, clock.now_ms)

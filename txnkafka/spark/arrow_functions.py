@@ -15,14 +15,6 @@ from txnkafka.errors import CorruptRecordError
 from txnkafka.spark import record_batches
 from txnkafka.spark.record_batches import NO_END, RecordBatchesDecoder
 
-__all__ = [
-    "control_type",
-    "crc_valid",
-    "decode_committed_record_batches",
-    "decode_record_batches",
-    "try_decode_record_batches",
-]
-
 ABORTED = ("producerId", "firstOffset", "lastOffset")
 OUTPUT_BYTES = 16 << 20  # approximate size of the pieces of output
 
@@ -34,8 +26,7 @@ def decode_record_batches(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
 
 def decode_committed_record_batches(columns: Iterator[tuple[pa.Array, ...]]) -> Iterator[pa.Array]:
     """Return lists of the records that a read_committed reader gets. Raises like
-    ``decode_record_batches``, and TypeError for aborted transactions of another type.
-    """
+    ``decode_record_batches``, and TypeError for aborted transactions of another type."""
     decoder = RecordBatchesDecoder()
     rows = _Rows()
     for contents, aborted, last_stable_offsets in columns:

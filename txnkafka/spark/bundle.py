@@ -19,8 +19,6 @@ from typing import NamedTuple
 
 import txnkafka
 
-__all__ = ["ARCHIVE_FRAGMENT", "Bundle", "bundle"]
-
 ARCHIVE_FRAGMENT = "#txnkafka"  # after the file's name: the directory to unpack to
 
 
@@ -53,8 +51,7 @@ def _members(directory: Traversable, prefix: str = "") -> Iterator[tuple[str, by
 
 def _is_code(name: str) -> bool:
     """Return whether this Python loads a file as code; a checkout may also have modules compiled for other
-    versions.
-    """
+    versions."""
     _, dot, suffix = name.partition(".")
     return dot + suffix in (".py", *EXTENSION_SUFFIXES)
 

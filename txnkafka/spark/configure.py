@@ -7,8 +7,6 @@ from pyspark.sql import SparkSession
 from txnkafka.spark.functions import register_functions
 from txnkafka.spark.source import TxnKafkaDataSource
 
-__all__ = ["configure", "register"]
-
 # Without the socket every Python task waits some 40 ms; together they move about a fifth more bytes.
 BEFORE_THE_SESSION = {
     "spark.buffer.size": str(1 << 20),
@@ -34,8 +32,7 @@ def register(spark: SparkSession) -> None:
 
 def _is_registered(spark: SparkSession) -> bool:
     """Return whether the session has the data source: Spark finds it in an installed package, and warns
-    when another one replaces it. A session of Spark Connect cannot answer this.
-    """
+    when another one replaces it. A session of Spark Connect cannot answer this."""
     session = getattr(spark, "_jsparkSession", None)
     if session is None:
         return False

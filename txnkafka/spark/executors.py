@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
-__all__ = ["Place", "complaints", "look_for", "needed_libraries"]
-
 LIBRARIES = ("numpy", "pyarrow", "cramjam", "isal", "xxhash", "lz4", "zstandard")
 SAME_BUILD = ("soabi", "machine")
 
@@ -20,8 +18,7 @@ Place = dict[str, Any]
 
 def needed_libraries() -> tuple[str, ...]:
     """Return the libraries that reading needs, if they exist for this Python. An archive of txnkafka does
-    not contain them.
-    """
+    not contain them."""
     return tuple(name for name in LIBRARIES if find_spec(name))
 
 

@@ -16,8 +16,6 @@ from txnkafka.errors import LogDirError
 from txnkafka.export import StagedUnit, UnitTask, stage_unit
 from txnkafka.spark.worker import settled
 
-__all__ = ["SparkEngine"]
-
 
 class SparkEngine:
     """Stages units on Spark. The default session is the active one, or a new one."""

@@ -12,8 +12,6 @@ from typing import Any, Final
 from txnkafka.record.predicate import Comparison, Literal, Operand, Predicate, conjunction, negated
 from txnkafka.spark.schema import COLUMN_TYPES
 
-__all__ = ["predicate_of", "split_filters"]
-
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND: Final = timedelta(milliseconds=1)
 _COMPARISONS: Final = {

@@ -42,8 +42,7 @@ def decode_record_batches(column: Column | str) -> Column:
     """Return the records of batches in a binary column, as an array of structs (``RECORDS``).
 
     Records are not filtered by transaction, so aborted ones are included; control records are not. Damaged
-    bytes fail the query with their position and a remedy.
-    """
+    bytes fail the query with their position and a remedy."""
     return _apply("decode_record_batches", column)
 
 
@@ -54,8 +53,7 @@ def decode_committed_record_batches(
 
     ``aborted`` are the aborted transactions of the batches' partition: an array of structs with
     ``producerId``, ``firstOffset`` and ``lastOffset``, as in the table ``transactions``; null for none.
-    Records at and above ``last_stable_offset`` are left out, none when it is null.
-    """
+    Records at and above ``last_stable_offset`` are left out, none when it is null."""
     return _apply("decode_committed_record_batches", column, aborted, last_stable_offset)
 
 
@@ -71,8 +69,7 @@ def crc_valid(column: Column | str) -> Column:
 
 def control_type(column: Column | str) -> Column:
     """Return ``commit``, ``abort``, a KRaft type or ``unknown`` if the bytes begin with a valid control
-    batch, else null.
-    """
+    batch, else null."""
     return _apply("control_type", column)
 
 

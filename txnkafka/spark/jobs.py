@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import PartitionSource
     from txnkafka.record.chunk import OnCorrupt
 
-
-__all__ = ["Path", "batches", "map_arrow", "paths_of", "planned_frame", "scan"]
-
 SPREAD_BYTES = 32 << 30  # of log, whose headers are two million batches of 16 KiB
 Batches = Iterator["pa.RecordBatch"]
 Task = TypeVar("Task")
@@ -50,8 +47,7 @@ def batches(
     ``mapPartitions`` run there too, in the same process. ``columns`` may be any of key, value, topic,
     partition, offset, timestamp, timestampType and headers. ``where`` selects records. ``on_corrupt`` is
     called in the executor with the error of a damaged batch, which is then left out; with
-    ``fail_on_data_loss=False`` that is logged; by default the error fails the job.
-    """
+    ``fail_on_data_loss=False`` that is logged; by default the error fails the job."""
     tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
     # one task a slice; an RDD without slices could not be collected
     return spark.sparkContext.parallelize(tasks, max(1, len(tasks))).mapPartitions(reader)
@@ -71,8 +67,7 @@ def map_arrow(
     ``function`` run in one step.
 
     ``function`` gets an iterator of record batches, as with ``DataFrame.mapInArrow``, and may stop before its
-    end; ``schema`` is the schema of its output. The other arguments are those of ``batches``.
-    """
+    end; ``schema`` is the schema of its output. The other arguments are those of ``batches``."""
     tasks, reader = _plan(spark, path, columns, on_corrupt, reading)
     return planned_frame(spark, tasks, lambda wanted: function(reader(wanted)), schema)
 
@@ -106,8 +101,7 @@ def scan(
     """Return the records as a DataFrame with those columns.
 
     The rows are those of ``spark.read.format("txnkafka")`` with the same options; the cost of ``where`` and
-    ``columns`` depends on what they select. The other arguments are those of ``batches``.
-    """
+    ``columns`` depends on what they select. The other arguments are those of ``batches``."""
     schema = named_columns(RECORD_COLUMNS, columns)
     return map_arrow(spark, _unchanged, schema, path, columns=columns, on_corrupt=on_corrupt, **reading)
 

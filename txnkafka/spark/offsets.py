@@ -12,8 +12,6 @@ from typing import Any
 
 from txnkafka.model import TopicPartition, check_milliseconds
 
-__all__ = ["EARLIEST", "LATEST", "Offsets", "parse_assignment", "parse_offsets", "parse_timestamps"]
-
 EARLIEST, LATEST = -2, -1
 MAX_PARTITION = (1 << 31) - 1
 

@@ -27,9 +27,6 @@ from txnkafka.spark.offsets import (
     parse_timestamps,
 )
 
-__all__ = ["ReadKeywords", "ReadOptions", "leaving_damage_out", "read_options"]
-
-
 HIGH_WATERMARK: Final = "high-watermark"
 ENDS = ("latest", HIGH_WATERMARK)
 
@@ -44,8 +41,7 @@ class ReadKeywords(TypedDict, total=False):
     timestamp for all partitions takes precedence over timestamps for each ({topic: {partition:
     milliseconds}}), and these over offsets. ``where`` is a predicate such as ``"offset >= 10 and
     length(value) > 3"``. ``storage_options`` are passed to fsspec when the path is an address such as
-    ``s3://bucket/kafka-logs``.
-    """
+    ``s3://bucket/kafka-logs``."""
 
     topic: str | Iterable[str]
     topic_pattern: str

@@ -24,17 +24,6 @@ from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.progress import shown
 from txnkafka.spark.selection import chosen_partitions, partition_request
 
-__all__ = [
-    "PartitionPlan",
-    "PartitionPlanner",
-    "ReadTask",
-    "Spread",
-    "open_log_dir",
-    "plan_tasks",
-    "report",
-    "task_bytes",
-]
-
 MIN_TASK_BYTES = 4 << 20  # as for Spark's own file sources, smaller tasks do not pay
 LOG = logging.getLogger("txnkafka.spark")
 
@@ -64,8 +53,7 @@ class PartitionPlanner:
 
     def __call__(self, source: PartitionSource) -> PartitionPlan:
         """Return the plan of a partition. An error of this package is returned in it, for the caller to
-        raise.
-        """
+        raise."""
         view = PartitionView(source)
         try:
             return self._plan(view)
@@ -110,8 +98,7 @@ def plan_tasks(
     """Return the tasks that read the records of ``options``, partition after partition, in offset order.
 
     ``parallelism`` is the number of tasks that can run at once; the plan has as many, unless they become too
-    small. Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError.
-    """
+    small. Raises LogDirError, UnknownTopicOrPartitionError, OffsetOutOfRangeError and ValueError."""
     log_dir = open_log_dir(paths, options)
     views = [log_dir.partition(*topic_partition) for topic_partition in chosen_partitions(log_dir, options)]
     log_bytes = sum(segment.size for view in views for segment in view.files.segments)

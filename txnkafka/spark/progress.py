@@ -12,8 +12,6 @@ from typing import TextIO, TypeVar
 
 from txnkafka.env import Clock, SystemClock
 
-__all__ = ["shown"]
-
 INTERVAL_MS = 2_000
 LOG = logging.getLogger("txnkafka.spark")
 T = TypeVar("T")

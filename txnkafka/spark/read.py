@@ -29,15 +29,6 @@ if TYPE_CHECKING:
     from txnkafka._core.columns import RecordColumns
     from txnkafka.storage.formats.segment_reader import LogFileReader
 
-__all__ = [
-    "MAX_BATCH_ROWS",
-    "TaskReader",
-    "damage_fails_the_job",
-    "damage_handler",
-    "pieces",
-    "without_empty_headers",
-]
-
 MAX_BATCH_ROWS = 20_000
 LOG = logging.getLogger("txnkafka.spark")
 
@@ -47,8 +38,7 @@ class TaskReader:
 
     Only records that match ``where`` of the options are yielded. ``on_corrupt`` gets the error of a damaged
     batch, which is then left out; without it the error is raised, or logged when the options do not fail on
-    data loss.
-    """
+    data loss."""
 
     def __init__(
         self, schema: pa.Schema, options: ReadOptions | None = None, on_corrupt: OnCorrupt | None = None

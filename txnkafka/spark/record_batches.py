@@ -26,8 +26,6 @@ from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.record.crc import valid_crcs
 from txnkafka.spark.read import without_empty_headers
 
-__all__ = ["NO_END", "RECORD_TYPE", "RecordBatchesDecoder", "control_type", "has_valid_crcs"]
-
 SEQUENCE_MASK = (1 << 31) - 1  # sequences wrap to 0
 NOWHERE = TopicPartition("", 0)  # the columns contain neither topic nor partition
 OF_RECORD = arrow_schema(
@@ -61,8 +59,7 @@ class RecordBatchesDecoder:
         those of ``aborted`` transactions.
 
         Raises CorruptRecordError with the position of the first fault, ValueError when the records do not fit
-        into a row.
-        """
+        into a row."""
         try:
             return self._records(content, HiddenRanges(aborted), end_offset)
         except CorruptRecordError as error:
@@ -127,8 +124,7 @@ def _structs(columns: RecordColumns, index: BatchIndex, batches: Any) -> pa.Stru
 def _stretches(index: BatchIndex) -> Iterator[tuple[int, int]]:
     """Yield ranges [first, end) of batches that are all of magic 2, or all older, with growing offsets.
     Within one range a consumer would skip offsets that it has seen, but the bytes may contain batches in
-    any order.
-    """
+    any order."""
     legacy = np.asarray(index.magic) < MAGIC_2
     again = np.asarray(index.base_offset)[1:] <= np.asarray(index.last_offset)[:-1]
     begins = np.flatnonzero((legacy[1:] != legacy[:-1]) | again) + 1
@@ -140,8 +136,7 @@ def _batch_of_record(index: BatchIndex, selection: bytearray) -> Any:
 
     In magic 2 the header has the number of records, which decoding has checked. Only the last batch of a
     range may be cut at an end offset: offsets grow, and later batches are not selected. Older formats do not
-    have the requested fields, so any batch of the range is correct for them.
-    """
+    have the requested fields, so any batch of the range is correct for them."""
     chosen = np.flatnonzero(np.frombuffer(selection, np.uint8))
     if len(chosen) and index.magic[int(chosen[0])] < MAGIC_2:
         return lambda _first, count: np.full(count, chosen[0])
@@ -159,8 +154,7 @@ def has_valid_crcs(content: memoryview) -> bool:
 
 def control_type(content: memoryview) -> str | None:
     """Return the control type of the batch at the beginning of ``content`` in lower case: ``commit``,
-    ``abort``, a type of KRaft, or ``unknown``. None when it is not a control batch, or its CRC is wrong.
-    """
+    ``abort``, a type of KRaft, or ``unknown``. None when it is not a control batch, or its CRC is wrong."""
     index = scan(content)
     if not len(index) or not index.attributes[0] & ATTRIBUTE_CONTROL or not valid_crcs(content, index)[0]:
         return None

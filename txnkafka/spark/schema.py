@@ -26,15 +26,6 @@ from txnkafka.shown import nearest
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "KAFKA_COLUMNS",
-    "RECORD_COLUMNS",
-    "arrow_schema_of",
-    "batch_schema",
-    "check_fields",
-    "named_columns",
-]
-
 HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 COLUMN_TYPES: dict[str, DataType] = {
     "key": BinaryType(),

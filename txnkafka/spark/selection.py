@@ -20,8 +20,6 @@ from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.offsets import EARLIEST, LATEST
 from txnkafka.spark.options import ReadOptions, Timestamps
 
-__all__ = ["chosen_partitions", "partition_request"]
-
 INTERNAL_TOPICS = {"__cluster_metadata", "__consumer_offsets", "__share_group_state", "__transaction_state"}
 NOT_OF_A_NAME = re.compile(r"[^\w.-]")  # a character such as the * of a pattern
 LOG = logging.getLogger("txnkafka.spark")
@@ -127,8 +125,7 @@ def _end(view: PartitionView, options: ReadOptions) -> int | None:
 
 def _in_range(view: PartitionView, offset: int, options: ReadOptions) -> int:
     """Return an offset in the log. An offset outside means lost data: it is refused, or moved to the
-    nearest offset in the log.
-    """
+    nearest offset in the log."""
     first, end = view.log_start_offset, view.log_end_offset
     if first <= offset <= end:
         return offset

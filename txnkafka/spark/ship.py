@@ -19,8 +19,6 @@ from txnkafka.spark.bundle import ARCHIVE_FRAGMENT, bundle
 from txnkafka.spark.configure import register
 from txnkafka.spark.executors import Place, complaints, look_for, needed_libraries
 
-__all__ = ["ship"]
-
 LOG = logging.getLogger("txnkafka.spark")
 TASKS_PER_CORE = 4
 OTHER_PYTHON = "PYTHON_VERSION_MISMATCH"  # Spark itself checks the minor version before it runs anything
@@ -30,8 +28,7 @@ def ship(spark: SparkSession) -> None:
     """Send the installed package to the executors, including later ones, and ``register`` it.
 
     The libraries that it needs are not sent. Raises RuntimeError when an executor cannot run it, because
-    libraries are missing, or Python or the platform differ.
-    """
+    libraries are missing, or Python or the platform differ."""
     context = spark.sparkContext
     if not any(uri.endswith(ARCHIVE_FRAGMENT) for uri in context.listArchives):
         packed = bundle()

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     from txnkafka.spark.source_options import SourceOptions
 
-__all__ = ["TxnKafkaDataSource"]
-
 READ_ONLY = "txnkafka cannot write from Spark; docs/pipelines.md describes the ways to write"
 BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, or docs/pipelines.md to stream"
 
@@ -83,8 +81,7 @@ class TxnKafkaDataSource(DataSource):
 def _filters_are_pushed() -> bool:
     """Return whether Spark pushes filters. It refuses a reader that accepts filters unless
     ``spark.sql.python.filterPushdown.enabled`` is set; only then it creates the reader in a process that
-    runs this module.
-    """
+    runs this module."""
     return any("data_source_pushdown_filters" in word for word in sys.orig_argv)
 
 
@@ -124,8 +121,7 @@ class _PushingReader(_Reader):
 
 class _NoStreamReader(DataSourceStreamReader):
     """Raises an error that streams are not supported when Spark asks for the begin or, as Spark 4.0 does
-    first, the end: Spark would hide an error from ``streamReader`` in one of its own.
-    """
+    first, the end: Spark would hide an error from ``streamReader`` in one of its own."""
 
     def initialOffset(self) -> dict[str, object]:  # noqa: N802  (Spark's name)
         raise NotImplementedError(BATCH_ONLY)

@@ -15,13 +15,10 @@ from txnkafka.spark.options import ReadOptions, read_options
 from txnkafka.spark.schema import KAFKA_COLUMNS
 from txnkafka.spark.tables import check_keywords, find_table
 
-__all__ = ["OPTION_NAMES", "SourceOptions", "parse_source_options"]
-
 
 class SourceOptions(NamedTuple):
     """The parsed options: paths, table, selection, and columns if no schema is given; None means the
-    default.
-    """
+    default."""
 
     paths: tuple[str, ...]
     table: str

@@ -23,16 +23,13 @@ if TYPE_CHECKING:
 
     from txnkafka.logdir import PartitionView
 
-__all__ = ["count", "count_partitions", "table"]
-
 
 def table(spark: SparkSession, name: str, path: Path, **reading: Unpack[ReadKeywords]) -> DataFrame:
     """Return a table about one or more log directories of a broker: ``batches``, ``transactions``,
     ``offsets``, ``segments``, ``findings``, or the ``records`` themselves; docs/spark.md lists the columns.
 
     Partitions are listed now; executors read their logs when the frame is used. Raises ValueError for a
-    keyword that does not apply to the table.
-    """
+    keyword that does not apply to the table."""
     found = find_table(name)
     check_keywords(name, {keyword: keyword for keyword in reading})
     options = read_options(**reading)
@@ -52,8 +49,7 @@ def count(spark: SparkSession, path: Path, **reading: Unpack[ReadKeywords]) -> i
 
     Only batches that an offset bound cuts and sets of magic 0 and 1 are decoded. CRCs are not checked: a
     batch with a wrong CRC counts with the number of records in its header. A task reads whole partitions.
-    With ``where`` records are decoded as far as the predicate tests them, and CRCs are checked.
-    """
+    With ``where`` records are decoded as far as the predicate tests them, and CRCs are checked."""
     options = read_options(**reading)
     if options.where != ANY:
         chosen = batches(spark, path, columns=["offset"], **reading)

@@ -11,8 +11,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["settled"]
-
 # Asking the collector for its number of frozen objects takes 10 ms. A forked worker inherits this flag.
 _is_settled = False
 
@@ -20,8 +18,7 @@ _is_settled = False
 @contextmanager
 def settled() -> Iterator[None]:
     """Wrap the work of a task: after the first task, the garbage collector ignores all objects loaded so
-    far. Does nothing in a process that is not Spark's, and nothing after the first task.
-    """
+    far. Does nothing in a process that is not Spark's, and nothing after the first task."""
     global _is_settled
     try:
         yield

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from txnkafka.env import DataFiles, make_directories, remove_tree, unique_name, write_durably
 
-__all__ = ["Attempt", "begin_attempt", "discard_attempt", "record_attempt"]
-
 
 class Attempt(NamedTuple):
     """An attempt at a part: ``folder`` for its files, ``name`` for its record."""
@@ -29,8 +27,7 @@ def begin_attempt(files: DataFiles, staging: str, number: int) -> Attempt:
 def record_attempt(files: DataFiles, attempt: Attempt, record: bytes) -> None:
     """Record durably that the attempt is complete: from now on its part may count.
 
-    All files of the attempt must be durable before, contents and names.
-    """
+    All files of the attempt must be durable before, contents and names."""
     write_durably(files, f"{attempt.folder}.json", record)
 
 

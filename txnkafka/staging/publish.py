@@ -6,8 +6,6 @@ from collections.abc import Iterable
 
 from txnkafka.env import DataFiles, make_directories
 
-__all__ = ["publish"]
-
 
 def publish(files: DataFiles, moves: Iterable[tuple[str, str]]) -> None:
     """Move the files of a part that counts durably from one path to another; files that an earlier run moved

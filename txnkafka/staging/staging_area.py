@@ -18,8 +18,6 @@ from typing import Generic, Protocol, TypeVar
 
 from txnkafka.env import DataFiles, make_directories, remove_tree
 
-__all__ = ["StagedPart", "StagingArea"]
-
 RECORD_LIMIT = 1 << 31
 
 
@@ -38,8 +36,7 @@ Part = TypeVar("Part", bound=StagedPart)
 class StagingArea(Generic[Part]):
     """The parts of one job in ``folder``; ``parse`` parses the bytes that were given to record_attempt.
 
-    Only one process at a time may count parts; attempts may be made anywhere, in ``staging``.
-    """
+    Only one process at a time may count parts; attempts may be made anywhere, in ``staging``."""
 
     def __init__(self, files: DataFiles, folder: str, parse: Callable[[bytes], Part]) -> None:
         self.staging = files.join(folder, "staged")

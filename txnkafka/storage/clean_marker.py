@@ -18,15 +18,6 @@ from txnkafka.storage.formats.partition_names import concerns_one_partition
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = [
-    "NO_EPOCH",
-    "CleanMarker",
-    "noted_repair",
-    "restore_clean_marker",
-    "take_clean_marker",
-    "write_clean_marker",
-]
-
 LOG = logging.getLogger("txnkafka.storage")
 NO_EPOCH: Final = -1
 

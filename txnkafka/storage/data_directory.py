@@ -50,8 +50,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.offset_checkpoints import CheckpointWork
 
-__all__ = ["DataDirectory"]
-
 LOG = logging.getLogger("txnkafka.storage")
 _METADATA_TOPIC = "__cluster_metadata"  # not a log of this class: it has another owner
 
@@ -67,8 +65,7 @@ class DataDirectory:
     others unchanged; a repair creates no missing identity. ``locked`` is the directory if the caller has
     locked it; the ids are not compared then. With ``holds_recovery_points``, the recovery points of an owner
     that did not stop cleanly stay on the disk until ``checkpoints.release``. Raises the errors of
-    ``lock_directory``, and OSError.
-    """
+    ``lock_directory``, and OSError."""
 
     def __init__(
         self,
@@ -198,8 +195,7 @@ class DataDirectory:
         An existing partition that is empty without a topic id, or not open, is left over from an interrupted
         creation: it gets the topic id. Raises LogDirError for any other partition that exists or is being
         created, InvalidTopicError, ValueError for an invalid topic id or partition number, FlushUnderWayError
-        while other work is unfinished.
-        """
+        while other work is unfinished."""
         self.check_idle()
         wanted = [self._new(partition, topic_id) for partition, topic_id in topic_ids.items()]
         for partition in topic_ids:
@@ -348,8 +344,7 @@ class DataDirectory:
         refused, no marker is written, so that the next owner runs recovery. A second call does nothing.
 
         Raises FlushUnderWayError, and changes nothing, while work is unfinished. An error of closing one log
-        is raised after all other logs are closed and recorded.
-        """
+        is raised after all other logs are closed and recorded."""
         if self.is_closed:
             return
         self.check_idle()

@@ -23,15 +23,6 @@ from txnkafka.storage.formats.topic_id import topic_id_from_bytes
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles
 
-__all__ = [
-    "identify",
-    "identify_or_make",
-    "random_uuid",
-    "topic_id_at_opening",
-    "was_written",
-    "write_topic_id",
-]
-
 
 def identify(
     files: DataFiles, path: str, cluster_id: str | None, node_id: int | None

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.clean_marker import CleanMarker
     from txnkafka.storage.ownership import Ownership
 
-__all__ = ["LockedDirectory", "lock_directory"]
-
 
 class LockedDirectory:
     """A directory that this process owns; its logs are not open. ``identity`` is what ``meta.properties``

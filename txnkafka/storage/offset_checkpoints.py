@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.ownership import Ownership
 
-__all__ = ["CheckpointWork", "OffsetCheckpoints"]
-
 
 class OffsetCheckpoints:
     """The checkpoints in ``path``, as read when the directory was opened and as written since. Keeps only

@@ -9,8 +9,6 @@ from txnkafka.model import TopicPartition
 if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["OpenLogs"]
-
 _LISTED = 3
 
 

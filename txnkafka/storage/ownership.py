@@ -17,8 +17,6 @@ from txnkafka.storage.formats.layout import LOCK_FILE, META_PROPERTIES
 if TYPE_CHECKING:
     from txnkafka.env import DataFiles, FileSystem, Lock
 
-__all__ = ["Ownership", "check_data_directory", "locked_error", "take_directory"]
-
 MOST_NAMED: Final = 3
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
-__all__ = ["Creation", "Deletion", "DirectorySync", "NewPartition", "is_unfinished", "remove_leftover"]
-
 LOG = logging.getLogger("txnkafka.storage")
 
 

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Work", "perform", "run_some"]
-
 
 class Work(Protocol):
     """One piece of work; ``run`` and ``finish`` are called once each, in this order."""

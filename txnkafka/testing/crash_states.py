@@ -15,16 +15,13 @@ from txnkafka.testing.losses import Choice, Losses
 from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.testing.unsynced import Unsynced
 
-__all__ = ["CrashState", "crash_state", "crash_states"]
-
 GOLDEN_RATIO = 0.6180339887498949
 
 
 class CrashState(NamedTuple):
     """A disk after a power cut that follows the first ``changes`` changes. ``kind`` is the kind of loss.
 
-    ``MemoryFiles(clock, state.disk)`` are its files; recovery on these can be interrupted in the same way.
-    """
+    ``MemoryFiles(clock, state.disk)`` are its files; recovery on these can be interrupted in the same way."""
 
     name: str
     kind: str
@@ -46,8 +43,7 @@ def crash_states(
     At most ``limit`` states are selected, spread over all; another ``seed`` selects others. Most states end
     within one write; up to two thirds of the limit are reserved for states in which whole writes and names
     are missing. ``news`` are numbers of changes after which a disk must satisfy more: from there on, a disk
-    equal to an earlier one is yielded again.
-    """
+    equal to an earlier one is yielded again."""
     taken = _Taken(files, limit, seed, begin)
     at = -1
     seen: set[int] = set()

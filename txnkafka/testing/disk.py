@@ -6,8 +6,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-__all__ = ["EMPTY_DISK", "NOWHERE", "ROOT", "Change", "Disk"]
-
 ROOT = 0  # the inode of the root directory
 NOWHERE = (-1, "")  # no directory, no name
 
@@ -30,8 +28,7 @@ class Change(NamedTuple):
     ``kind`` is the name of the call: of a file (``inode``) write, truncate, sync, failed_sync,
     set_modified_ms; of a name in ``directory`` create, make_directory, rename (from ``source``, a directory
     and a name), remove; of a directory (``inode``) sync_directory. ``position`` is the position of the first
-    written byte, or the size after a truncation.
-    """
+    written byte, or the size after a truncation."""
 
     kind: str
     path: str

@@ -15,8 +15,6 @@ from txnkafka.testing.memory_files import MemoryFile
 if TYPE_CHECKING:
     from txnkafka.env import Bytes
 
-__all__ = ["CallSite", "FaultPlan", "FaultyFiles"]
-
 TEXTS = {
     errno.EIO: "input/output error",
     errno.ENOSPC: "no space left on device",
@@ -39,8 +37,7 @@ class FaultPlan:
 
     Only calls named ``call`` are numbered, or all calls. With ``short`` a failing write writes the first half
     of its bytes. ``calls`` counts all calls, ``counted`` is the number of the last call, ``failed`` lists the
-    failed ones.
-    """
+    failed ones."""
 
     fails: int = 0
     error: int = errno.EIO

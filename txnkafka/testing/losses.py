@@ -12,8 +12,6 @@ from txnkafka.record.batch_header import HEADER_SIZE
 from txnkafka.testing.disk import ROOT, Change, Disk
 from txnkafka.testing.unsynced import Names, Numbered, Unsynced
 
-__all__ = ["Choice", "Losses"]
-
 SECTOR_BYTES = 512  # the unit that a disk writes atomically
 HEADER_BYTES = HEADER_SIZE + 17  # headers of a batch and its first record: torn at every byte
 

@@ -15,8 +15,6 @@ from functools import lru_cache
 from txnkafka.env import Bytes, Clock, DirectoryEntry, Volume
 from txnkafka.testing.disk import EMPTY_DISK, NOWHERE, ROOT, Change, Disk
 
-__all__ = ["MemoryFile", "MemoryFiles", "MemoryLock"]
-
 _PATHS = 4096  # number of cached paths, with the results that depend only on their text
 
 
@@ -144,9 +142,7 @@ class MemoryFiles:
     def read(self, path: str, limit: int) -> bytes:
         content = self._contents[self.open(path).inode]
         if len(content) > limit:
-            raise OSError(
-                errno.EFBIG, f"{len(content)} bytes, more than the limit of {limit}", path
-            )
+            raise OSError(errno.EFBIG, f"{len(content)} bytes, more than the limit of {limit}", path)
         return bytes(content)
 
     def is_locked(self, path: str) -> bool:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Mapping
 
 from txnkafka.testing.disk import NOWHERE, Change, Disk
 
-__all__ = ["Names", "Unsynced", "after"]
-
 Names = dict[int, Mapping[str, int]]
 Numbered = tuple[int, Change]
 """A change, preceded by the number of changes before it."""
@@ -25,8 +23,7 @@ class Unsynced:
     """A disk after some of its changes. ``contents`` and ``names`` are durable.
 
     ``writes`` has the later writes and truncations by inode; ``renamed`` are the changes of names that may
-    be missing.
-    """
+    be missing."""
 
     def __init__(self, base: Disk) -> None:
         self.contents: dict[int, bytes] = dict(base.contents)

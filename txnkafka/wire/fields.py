@@ -39,28 +39,6 @@ from txnkafka.wire.schema import (
     in_versions,
 )
 
-__all__ = [
-    "ArrayOf",
-    "Buffer",
-    "FieldSchema",
-    "MessageField",
-    "array",
-    "boolean",
-    "data",
-    "fields_of",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "message",
-    "records",
-    "string",
-    "struct",
-    "uint16",
-    "uuid",
-]
-
 T = TypeVar("T")
 Buffer = bytes | bytearray | memoryview
 
@@ -112,8 +90,7 @@ def message(cls: type[T]) -> type[T]:
 @cache
 def fields_of(kind: type | Struct) -> tuple[MessageField, ...]:
     """Return the fields of a message class, or of a struct in a table, in wire order. Defaults of a table
-    are not values, but objects of ``wire.schema``.
-    """
+    are not values, but objects of ``wire.schema``."""
     if isinstance(kind, Struct):
         return tuple(MessageField(field.name, field.default, _schema_of(field)) for field in kind.fields)
     found = dataclasses.fields(kind)
@@ -180,8 +157,7 @@ def data(versions: str = "0+", **options: Any) -> Any:
 
 def records(versions: str = "0+", **options: Any) -> Any:
     """Declare record batches: a reader returns a view of the frame, a writer adds the buffer to its list
-    without a copy.
-    """
+    without a copy."""
     return _field(RECORDS, versions, None, **options)
 
 

@@ -21,8 +21,6 @@ from txnkafka.wire.scalars import Data
 from txnkafka.wire.schema import Message, SchemaError
 from txnkafka.wire.tables import log_table_of
 
-__all__ = ["UNKNOWN_TAGGED_FIELDS", "read_message"]
-
 UNKNOWN_TAGGED_FIELDS: Final = "unknown_tagged_fields"
 
 
@@ -47,8 +45,7 @@ def read_message(
     """Return the fields of the message at ``position``, and the position after it.
 
     With ``same_record`` the message is part of the record that was read last, and its values count towards
-    that record's limit.
-    """
+    that record's limit."""
     left = _left.values
     if not same_record:
         left[0] = MAX_SCHEMA_VALUES

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from txnkafka.wire.schema import SchemaError
 
-__all__ = ["Data", "read_uvarint", "write_uvarint"]
-
 Data = bytes | memoryview
 
 

@@ -14,32 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from txnkafka._core.message_table import SchemaError
-
-__all__ = [
-    "BOOL",
-    "BYTES",
-    "FLOAT64",
-    "INT8",
-    "INT16",
-    "INT32",
-    "INT64",
-    "RECORDS",
-    "STRING",
-    "UINT16",
-    "UUID",
-    "ZERO_UUID",
-    "Array",
-    "Field",
-    "Message",
-    "Scalar",
-    "SchemaError",
-    "Struct",
-    "Type",
-    "Zero",
-    "default_of",
-    "in_versions",
-]
+from txnkafka._core.message_table import SchemaError as SchemaError
 
 ZERO_UUID: Final = "A" * 22
 """The text of the uuid that means none."""
@@ -103,8 +78,7 @@ class Zero(enum.Enum):
 class Field:
     """One field: in ``versions``, null allowed in ``nullable``, positional unless it has a ``tag``.
 
-    The ``default`` None is null; the zero value of a struct is the struct of its fields' defaults.
-    """
+    The ``default`` None is null; the zero value of a struct is the struct of its fields' defaults."""
 
     name: str
     type: Type
@@ -118,8 +92,7 @@ class Field:
 class Message:
     """A message or record; ``flexible`` are the versions with compact lengths and tagged fields.
 
-    Written as ``Message("topic_record", "0", flexible="0+").of(Field(...), Field(...))``.
-    """
+    Written as ``Message("topic_record", "0", flexible="0+").of(Field(...), Field(...))``."""
 
     name: str
     versions: str

@@ -11,8 +11,6 @@ from txnkafka._core.message_table import Part, Table
 from txnkafka.wire.fields import ArrayOf, MessageField, Type, fields_of
 from txnkafka.wire.schema import Field, Message, Scalar, SchemaError, Struct, default_of, in_versions
 
-__all__ = ["log_table_of", "table_of"]
-
 SIZES: Final = {"b": 1, "?": 1, "h": 2, "H": 2, "i": 4, "q": 8, "d": 8}
 
 

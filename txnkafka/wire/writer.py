@@ -17,8 +17,6 @@ from txnkafka.wire.reader import read_message
 from txnkafka.wire.schema import Message
 from txnkafka.wire.tables import log_table_of
 
-__all__ = ["write_message"]
-
 # No table has eight values per byte, so a smaller message never has too many values for the reader.
 SURELY_READABLE: Final = MAX_SCHEMA_VALUES // 8
 

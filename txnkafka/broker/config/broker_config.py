@@ -32,11 +32,6 @@ from txnkafka.config import (
 )
 from txnkafka.coordinator.group.consumer.consumer_config import ASSIGNORS, MigrationPolicy
 
-__all__ = [
-    "BROKER_DEFS", "DYNAMIC", "LEAST_SEGMENT", "MOST_PARTITIONS", "TOPIC_DEFS", "BrokerConfig", "check_topic",
-    "is_topic_config",
-]  # fmt: skip
-
 LOG = logging.getLogger("txnkafka.broker")
 
 MOST_PARTITIONS: Final = 10_000
@@ -51,8 +46,7 @@ class BrokerConfig:
     the settings of topics that do not set them, by Kafka's names of topic configs; ``given`` is what the
     settings were made of, by the names of the broker.
 
-    Raises ValueError for a value that Kafka would refuse, or with which a coordinator would have no topic.
-    """
+    Raises ValueError for a value that Kafka would refuse, or with which a coordinator would have no topic."""
 
     num_partitions: int = row("partitions of a topic that is created without a number", 1, 1)
     auto_create_topics_enable: bool = row("create topics that clients ask for", True)

@@ -16,8 +16,6 @@ from txnkafka.error_codes import ErrorCode
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SUBSCRIPTION_DEFS", "shown_subscription", "subscription_refusal"]
-
 _INTERVAL: Final = "interval.ms"
 _LEAST_MS, _MOST_MS = 100, 3_600_000
 _METRICS: Final = "prefixes of metric names; stored, but clients are never asked for metrics"

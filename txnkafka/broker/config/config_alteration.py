@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.registry.metadata_records import LogRecord
 
-__all__ = ["Alteration", "Altered", "ConfigChange", "ConfigOp", "alter_all", "alter_configs"]
-
 _LOGGER_RESOURCE: Final = 8
 _LONGEST: Final = 32_767
 _MIN_ISR: Final = "min.insync.replicas"

@@ -14,8 +14,6 @@ from txnkafka.config import INT32_MAX, INT64_MAX, LOG_DEFS, ConfigDef
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TOPIC_SYNONYMS", "TOPIC_WITHOUT_EFFECT", "WITHOUT_EFFECT", "contradiction", "refusal"]
-
 _UNITS: Final = {"minutes": 60_000, "hours": 3_600_000}
 TOPIC_SYNONYMS: Final = {
     name: (spec.name, _UNITS.get(name.rpartition(".")[2], 1))

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.coordinator.registry.cluster_image import ClusterImage
 
-__all__ = ["Configs"]
-
 LOG = logging.getLogger("txnkafka.broker")
 
 

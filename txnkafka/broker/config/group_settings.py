@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.config.broker_config import BrokerConfig
     from txnkafka.config import Kind
 
-__all__ = ["GROUP_DEFS", "check_group", "group_config", "shown_group_config"]
-
 
 def _doc(name: str) -> str:
     kind = name.partition(".")[0].replace("errors", "share")

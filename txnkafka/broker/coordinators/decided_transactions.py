@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from txnkafka.error_codes import ErrorCode
     from txnkafka.model import ProducerStateEntry
 
-__all__ = ["decisions", "end_decided"]
-
 LOG = logging.getLogger("txnkafka.broker")
 
 
@@ -59,8 +57,7 @@ def end_decided(
     done: Callable[[ErrorCode], None],
 ) -> int:
     """Append the markers of clear decisions; ``done`` is called for each when it is durable or refused.
-    Returns the number of markers.
-    """
+    Returns the number of markers."""
     count = 0
     for (partition, producer_id, _), (ended, is_clear) in decided.items():
         outcome = "committed" if ended.committed else "aborted"
@@ -94,8 +91,7 @@ def _owners(coordinator: TransactionCoordinator) -> dict[int, TransactionMetadat
 
 def _is_awaited(owner: TransactionMetadata, partition: TopicPartition, entry: ProducerStateEntry) -> bool:
     """Return whether the coordinator will end this transaction itself. An ongoing transaction with a newer
-    epoch is the next one.
-    """
+    epoch is the next one."""
     is_next = owner.state == ONGOING and entry.producer_epoch < owner.producer_epoch
     return not is_next and will_end(owner, partition, entry)
 

@@ -10,23 +10,48 @@ from typing import TYPE_CHECKING
 from txnkafka.broker.config.group_settings import group_config
 from txnkafka.broker.coordinators.coordinator_topic import CoordinatorTopic
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, log_events
-from txnkafka.coordinator.group.described_groups import DescribedConsumerGroup, DescribedConsumerMember
+from txnkafka.coordinator.group.described_groups import DescribedConsumerGroup as DescribedConsumerGroup
+from txnkafka.coordinator.group.described_groups import DescribedConsumerMember as DescribedConsumerMember
 from txnkafka.coordinator.group.group_coordinator import GroupCoordinator
 from txnkafka.coordinator.group.group_requests import (
-    CommittedOffset,
-    ConsumerHeartbeat,
-    DescribedGroup,
-    HeartbeatAnswer,
-    Identity,
-    Joined,
-    JoinGroup,
+    CommittedOffset as CommittedOffset,
+)
+from txnkafka.coordinator.group.group_requests import (
+    ConsumerHeartbeat as ConsumerHeartbeat,
+)
+from txnkafka.coordinator.group.group_requests import (
+    DescribedGroup as DescribedGroup,
+)
+from txnkafka.coordinator.group.group_requests import (
+    HeartbeatAnswer as HeartbeatAnswer,
+)
+from txnkafka.coordinator.group.group_requests import (
+    Identity as Identity,
+)
+from txnkafka.coordinator.group.group_requests import (
+    Joined as Joined,
+)
+from txnkafka.coordinator.group.group_requests import (
+    JoinGroup as JoinGroup,
+)
+from txnkafka.coordinator.group.group_requests import (
     Left,
-    ListedGroup,
     Offsets,
-    OffsetToCommit,
-    Protocol,
-    Synced,
-    SyncGroup,
+)
+from txnkafka.coordinator.group.group_requests import (
+    ListedGroup as ListedGroup,
+)
+from txnkafka.coordinator.group.group_requests import (
+    OffsetToCommit as OffsetToCommit,
+)
+from txnkafka.coordinator.group.group_requests import (
+    Protocol as Protocol,
+)
+from txnkafka.coordinator.group.group_requests import (
+    Synced as Synced,
+)
+from txnkafka.coordinator.group.group_requests import (
+    SyncGroup as SyncGroup,
 )
 from txnkafka.env import unique_name
 from txnkafka.error_codes import ErrorCode
@@ -40,12 +65,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.log_event import LogEvent
     from txnkafka.coordinator.registry.cluster_image import ClusterImage
     from txnkafka.storage.log.partition_log import PartitionLog
-
-__all__ = [
-    "CommittedOffset", "ConsumerHeartbeat", "DescribedConsumerGroup", "DescribedConsumerMember",
-    "DescribedGroup", "Groups", "HeartbeatAnswer", "Identity", "JoinGroup", "Joined", "ListedGroup",
-    "OffsetToCommit", "Protocol", "SyncGroup", "Synced",
-]  # fmt: skip
 
 
 class Groups:

@@ -16,8 +16,6 @@ from txnkafka.errors import KafkaError
 if TYPE_CHECKING:
     from txnkafka.broker.services import Services
 
-__all__ = ["ProducerIdBlocks"]
-
 
 class ProducerIdBlocks:
     """The producer ids of a broker; each block is a durable record of the metadata log."""

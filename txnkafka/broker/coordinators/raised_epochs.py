@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.services import Services
     from txnkafka.coordinator.txn.txn_coordinator import TransactionCoordinator
 
-__all__ = ["raise_epochs", "seen_epochs"]
-
 
 def seen_epochs(services: Services) -> dict[int, SeenEpochs]:
     """Return the largest epochs in the partitions for each producer id."""
@@ -45,8 +43,7 @@ def raise_epochs(coordinator: TransactionCoordinator) -> dict[int, int]:
 
     A client that continues with its old epoch is fenced: its transaction may have partitions that the log has
     lost, and must not be committed without them. So is a client whose transaction is ongoing for the
-    coordinator although later ones followed: its outcome is unknown.
-    """
+    coordinator although later ones followed: its outcome is unknown."""
     before: dict[int, int] = {}
     seen: dict[int, SeenEpochs] = {}
     for state in coordinator.partitions.values():

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.coordinators.coordinator_topic import CoordinatorTopic
 from txnkafka.broker.coordinators.decided_transactions import decisions
-from txnkafka.broker.coordinators.marker_writer import MarkerWriter, WritableMarker
+from txnkafka.broker.coordinators.marker_writer import MarkerWriter
+from txnkafka.broker.coordinators.marker_writer import WritableMarker as WritableMarker
 from txnkafka.broker.coordinators.producer_id_blocks import ProducerIdBlocks
 from txnkafka.broker.coordinators.raised_epochs import raise_epochs, seen_epochs
 from txnkafka.broker.coordinators.unknown_transactions import end_unknown
@@ -25,10 +26,12 @@ from txnkafka.coordinator.txn.txn_coordinator import TransactionCoordinator
 from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
     AddPartitions,
-    Answer,
     EndTxn,
     InitProducerId,
     VerifyPartitions,
+)
+from txnkafka.coordinator.txn.txn_events import (
+    Answer as Answer,
 )
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
@@ -41,8 +44,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.txn.markers import Marker
     from txnkafka.coordinator.txn.txn_listing import Description, Filters, Listing
     from txnkafka.storage.log.partition_log import PartitionLog
-
-__all__ = ["Answer", "Transactions", "WritableMarker"]
 
 
 class Transactions:

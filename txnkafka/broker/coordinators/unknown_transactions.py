@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from txnkafka.model import ProducerStateEntry, TopicPartition
     from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["abort_if_unknown", "end_unknown"]
-
 LOG = logging.getLogger("txnkafka.broker")
 LARGEST_EPOCH: Final = 32767
 

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.requests import FetchPartition, FetchRequest
     from txnkafka.broker.services import Services
 
-__all__ = ["Fetches"]
-
 LOG = logging.getLogger("txnkafka.broker")
 
 _NEVER = (1 << 63) - 1
@@ -95,8 +93,7 @@ class Fetches:
 
     def on_progress(self, partitions: Iterable[TopicPartition]) -> None:
         """Answer waiting requests that these partitions complete, after readers can see more of them, or
-        nothing any more.
-        """
+        nothing any more."""
         if not self._waiting:
             return
         looked_at: dict[Waiting, None] = {}
@@ -157,8 +154,7 @@ class Fetches:
 
     def _read(self, request: FetchRequest) -> Answer:
         """Read the partitions; an exception becomes an error for this request, and does not reach other
-        requests.
-        """
+        requests."""
         try:
             return self._found(request)
         except Exception:
@@ -170,8 +166,7 @@ class Fetches:
 
     def _found(self, request: FetchRequest) -> Answer:
         """Read the partitions in their order. The first batch is returned whole, whatever its size, so
-        that a consumer never gets stuck.
-        """
+        that a consumer never gets stuck."""
         found: list[tuple[TopicPartition, FetchedPartition]] = []
         most, is_final = min(request.max_bytes, self._services.config.fetch_max_bytes), not request.partitions
         most = most if request.room is None else min(most, request.room())
@@ -190,8 +185,7 @@ class Fetches:
         self, request: FetchRequest, found: list[tuple[TopicPartition, FetchedPartition]], needed: int
     ) -> bool:
         """Return whether waiting is useless: the logs have enough bytes, but segment boundaries or limits
-        of the request keep them out of this response (``DelayedFetch.tryComplete``).
-        """
+        of the request keep them out of this response (``DelayedFetch.tryComplete``)."""
         size = 0
         for wanted, (partition, fetched) in zip(request.partitions, found, strict=True):
             if fetched.records is None:

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from txnkafka.model import ProducerStateEntry
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["describe_producers", "end_offset_for_epoch", "list_offsets"]
-
 LATEST: Final = -1
 EARLIEST: Final = -2
 MAX_TIMESTAMP: Final = -3
@@ -80,8 +78,7 @@ def _offset(
 
 def _epochs(services: Services, partition: TopicPartition, log: PartitionLog) -> LeaderEpochs:
     """Return the leader epochs of a log with the current epoch, which Kafka adds to its log at the
-    election, this broker with the first batch.
-    """
+    election, this broker with the first batch."""
     epochs = LeaderEpochs(log.epochs.entries)
     epochs.assign(services.leader_epoch(partition), log.log_end_offset)
     return epochs

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.model import TopicPartition
 
-__all__ = ["find_volume", "log_sizes"]
-
 
 class _Look:
     """Work that queries the file system of a directory."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.registry.cluster_image import PartitionImage
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["produce"]
-
 _PRODUCER = struct.Struct(">h20xqhi")  # attributes, producer id, epoch, base sequence
 _ATTRIBUTES_AT, _MAGIC_AT = 21, 16
 _SIZE_OVERHEAD = 12  # of a batch: its base offset and its size

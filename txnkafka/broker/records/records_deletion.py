@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.work import Work
 
-__all__ = ["Deleted", "delete_records"]
-
 
 class Deleted(NamedTuple):
     """The result for one partition, with its new log start."""
@@ -36,8 +34,7 @@ def delete_records(
 ) -> None:
     """Delete the records below an offset of each partition; -1 means its high watermark. Answers when all
     log starts are durable. A partition that must keep its records (internal, or only compacted) is
-    refused; the others continue.
-    """
+    refused; the others continue."""
     results: dict[TopicPartition, Deleted] = {}
 
     def decide(partition: TopicPartition, deleted: Deleted) -> None:

@@ -16,7 +16,9 @@ from txnkafka.coordinator.registry.features import (
     KNOWN_FEATURES,
     KRAFT_VERSION,
     METADATA_VERSION,
-    SERVED_FEATURES,
+)
+from txnkafka.coordinator.registry.features import (
+    SERVED_FEATURES as SERVED_FEATURES,
 )
 from txnkafka.error_codes import ErrorCode
 
@@ -25,8 +27,6 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.coordinator.registry.metadata_records import LogRecord
-
-__all__ = ["SERVED_FEATURES", "FeatureUpdate", "UpgradeType", "finalized_features", "update_features"]
 
 _THING: Final = "features"
 _ELR: Final = "eligible.leader.replicas.version"
@@ -141,8 +141,7 @@ def _records(broker: Broker, update: FeatureUpdate) -> list[LogRecord]:
     """Return the records of an update; none for an unchanged level.
 
     While eligible leader replicas are enabled, all brokers must have the same ``min.insync.replicas``. So a
-    limit of this broker alone is removed, and the cluster gets one.
-    """
+    limit of this broker alone is removed, and the cluster gets one."""
     if update.level == _level(broker, update.name) or update.name == KRAFT_VERSION:
         return []
     records = [metadata_records.feature_level(update.name, update.level)]

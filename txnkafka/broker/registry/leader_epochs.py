@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.services import Services
     from txnkafka.coordinator.registry.metadata_records import LogRecord
 
-__all__ = ["begin_epochs", "leader_epoch_error", "next_epoch"]
-
 _CLOCK_BEGINS_MS: Final = 1_735_689_600_000  # 2025-01-01T00:00:00Z
 _LARGEST_OF_CLOCK: Final = 1 << 30  # in 2059, or by a wrong clock: as many epochs are left above it
 _LARGEST_EPOCH: Final = (1 << 31) - 1
@@ -38,8 +36,7 @@ _RECORDS_OF_A_BATCH: Final = 10_000  # QuorumController.MAX_RECORDS_PER_USER_OP
 
 def next_epoch(*known: int, now_ms: int) -> int:
     """Return the leader epoch after the ``known`` epochs of a partition. ``now_ms`` is the wall clock in
-    milliseconds since 1970. The result exceeds 2147483647, the largest epoch, only if that is known.
-    """
+    milliseconds since 1970. The result exceeds 2147483647, the largest epoch, only if that is known."""
     of_clock = min((now_ms - _CLOCK_BEGINS_MS) // 1000, _LARGEST_OF_CLOCK)
     return max(*known, of_clock - 1) + 1
 
@@ -48,8 +45,7 @@ def begin_epochs(services: Services, now_ms: int) -> None:
     """Make this node the leader of all partitions of the registry, each in a new epoch.
 
     The epochs are durable before any batch has one, so that a power cut cannot take them back. Raises
-    LogDirError for a partition that has used the largest epoch, KafkaStorageError.
-    """
+    LogDirError for a partition that has used the largest epoch, KafkaStorageError."""
     records = _epoch_records(services, now_ms)
     while batch := list(islice(records, _RECORDS_OF_A_BATCH)):
         services.metadata.append(batch, now_ms)
@@ -59,8 +55,7 @@ def begin_epochs(services: Services, now_ms: int) -> None:
 
 def _epoch_records(services: Services, now_ms: int) -> Iterator[LogRecord]:
     """Yield the partitions with their new epochs. A log may have later epochs than the registry, if it was
-    copied without the registry, or from a newer copy.
-    """
+    copied without the registry, or from a newer copy."""
     for topic in list(services.image.topics.values()):
         for number, partition in list(topic.partitions.items()):
             name = TopicPartition(topic.name, number)

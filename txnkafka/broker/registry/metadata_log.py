@@ -52,8 +52,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["CONTROLLER", "METADATA_PARTITION", "MetadataLog", "formatted_levels", "formatted_records"]
-
 LOG = logging.getLogger("txnkafka.broker")
 METADATA_PARTITION: Final = TopicPartition("__cluster_metadata", 0)
 CONTROLLER: Final = ("CONTROLLER", "127.0.0.1", 9093)
@@ -78,8 +76,7 @@ class MetadataLog:
     in the log.
 
     Raises KafkaError when the log has an unknown record, LogDirError when the quorum state or a snapshot is
-    damaged, OSError.
-    """
+    damaged, OSError."""
 
     def __init__(self, files: DataFiles, data_path: str, node_id: int, *, now_ms: int) -> None:
         directory = files.join(data_path, str(METADATA_PARTITION))
@@ -107,8 +104,7 @@ class MetadataLog:
 
     def _fence_brokers(self, now_ms: int) -> None:
         """Record that a killed Apache Kafka does not run any more; otherwise the next one would wait for
-        the end of its session.
-        """
+        the end of its session."""
         running = [
             record.value
             for record in self.image.kept.of("register_broker_record")
@@ -143,8 +139,7 @@ class MetadataLog:
 
     def _check_alone(self, state: MetadataReplay) -> None:
         """Raise KafkaError if other nodes belong to the cluster: their partitions would be served without
-        their records.
-        """
+        their records."""
         directory = self.log.directory
         others = [voter for voter in state.voter_ids if voter != self.node_id]
         if others:
@@ -164,8 +159,7 @@ class MetadataLog:
 
     def old_snapshots(self, retention_bytes: int, retention_ms: int, now_ms: int) -> list[SnapshotId]:
         """Return the snapshots that exceed the retention time, or with the log the retention size; never
-        the newest. Raises OSError.
-        """
+        the newest. Raises OSError."""
         log = self.log
         doomed: list[SnapshotId] = []
         entries = {entry.name: entry for entry in log.files.list(log.directory)}
@@ -213,15 +207,13 @@ class MetadataLog:
 
     def append(self, records: Sequence[LogRecord], now_ms: int) -> None:
         """Append records as one batch: they become durable together, with the next flush of ``log``. Call
-        ``apply`` after that to change the image. Raises KafkaStorageError.
-        """
+        ``apply`` after that to change the image. Raises KafkaStorageError."""
         values = [(None, bytes(encode_metadata(record)), now_ms) for record in records]
         self._append(values, self.epoch, now_ms)
 
     def append_voter(self, directory_id: str, now_ms: int) -> None:
         """Append the records that raise ``kraft.version`` to 1: from now on the log has the voter, this
-        node with its directory. Raises KafkaStorageError.
-        """
+        node with its directory. Raises KafkaStorageError."""
         voter = encode_voter(self.node_id, directory_id, *CONTROLLER)
         self._append([(key, value, now_ms) for key, value in voter], self.epoch, now_ms, control=True)
 
@@ -253,8 +245,7 @@ class MetadataLog:
 
 def _opened(files: DataFiles, directory: str, newest: SnapshotId | None, now_ms: int) -> PartitionLog:
     """Open the log. A log that ends before the newest snapshot is emptied, and begins at the snapshot's
-    end.
-    """
+    end."""
     named = files, directory, METADATA_PARTITION, _CONFIG
     # Kafka also checks the whole log at every start
     start = Start(clean_shutdown=False)
@@ -277,8 +268,7 @@ def _opened(files: DataFiles, directory: str, newest: SnapshotId | None, now_ms:
 def formatted_records(files: DataFiles, data_path: str, state: MetadataReplay) -> list[LogRecord]:
     """Return the records that ``kafka-storage format`` has left for the first start: from
     ``0-0.checkpoint``, which the state was loaded from, or before Apache Kafka 4.4 from
-    ``bootstrap.checkpoint``. Raises LogDirError, OSError.
-    """
+    ``bootstrap.checkpoint``. Raises LogDirError, OSError."""
     path = files.join(data_path, BOOTSTRAP_CHECKPOINT)
     if state.formatted or not files.exists(path):
         return state.formatted
@@ -294,8 +284,7 @@ def formatted_levels(records: Sequence[LogRecord]) -> dict[str, int]:
 
 def _bootstrap(formatted: Sequence[LogRecord]) -> list[LogRecord]:
     """Return the records of a cluster's first start: those left by ``kafka-storage format``, or the
-    defaults.
-    """
+    defaults."""
     defaults = [
         metadata_records.feature_level(name, level)
         for name, level in metadata_records.BOOTSTRAP_FEATURES.items()

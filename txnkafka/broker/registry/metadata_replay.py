@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from txnkafka.record.batch import Record
     from txnkafka.storage.formats.segment_reader import LogFileReader
 
-__all__ = ["MetadataReplay"]
-
 _RECORD_COST: Final = 2 << 10  # cost of one record, in bytes of a large one
 
 
@@ -40,8 +38,7 @@ class MetadataReplay:
     ``timestamp`` belongs to the last record; ``size`` is the bytes of the records after the snapshot.
     ``formatted`` has the metadata records of ``0-0.checkpoint``, which ``kafka-storage format`` of Apache
     Kafka 4.4 leaves for the first start: they are not part of the state until the first start writes them to
-    the log.
-    """
+    the log."""
 
     def __init__(self) -> None:
         self.image = ClusterImage()
@@ -86,8 +83,7 @@ class MetadataReplay:
 
     def read(self, segment: LogFileReader, end_offset: int | None = None) -> Iterator[int]:
         """Replay the records of a segment below ``end_offset``; yield the cost of each. Raises
-        CorruptRecordError, LogDirError for missing offsets, KafkaError, OSError.
-        """
+        CorruptRecordError, LogDirError for missing offsets, KafkaError, OSError."""
         for record in read_records(segment):
             if end_offset is not None and record.offset >= end_offset:
                 return
@@ -99,8 +95,7 @@ class MetadataReplay:
 
     def check_follows(self, offset: int, path: str) -> None:
         """Raise LogDirError if offsets before ``offset`` are missing, at which a record or segment begins,
-        or the log ends: changes of the cluster are lost.
-        """
+        or the log ends: changes of the cluster are lost."""
         if offset > self._next_offset:
             raise LogDirError(
                 f"{path}: the offsets {self._next_offset} to {offset - 1} of the metadata log are missing"

@@ -29,19 +29,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.record.batch import Record
 
-__all__ = [
-    "KRAFT_VERSION",
-    "KRAFT_VOTERS",
-    "Control",
-    "SnapshotId",
-    "control_type",
-    "find_snapshots",
-    "read_checkpoint",
-    "read_records",
-    "remove_leftovers",
-    "write_snapshot",
-]
-
 SNAPSHOT_HEADER, SNAPSHOT_FOOTER, KRAFT_VERSION, KRAFT_VOTERS = 3, 4, 5, 6
 _NAME: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 _PART: Final = ".part"
@@ -84,8 +71,7 @@ def control_type(record: Record) -> int | None:
 
 def read_records(reader: LogFileReader) -> Iterator[Record]:
     """Yield all records of a file, including control records. Raises CorruptRecordError where it ends
-    inside a batch or is damaged, and OSError.
-    """
+    inside a batch or is damaged, and OSError."""
     decoder, end = ChunkDecoder(), 0
     try:
         for _, _, index in reader.windows():
@@ -103,8 +89,7 @@ def read_records(reader: LogFileReader) -> Iterator[Record]:
 
 def read_checkpoint(files: DataFiles, path: str) -> Iterator[Record]:
     """Yield the records of a snapshot or of ``bootstrap.checkpoint``. Raises LogDirError for a damaged
-    one, and OSError.
-    """
+    one, and OSError."""
     file = files.open(path)
     try:
         size = file.size()
@@ -137,8 +122,7 @@ def write_snapshot(
 
     Raises OSError, and leaves no file. A generator that is not run to its end creates no snapshot; its
     partial file is left to ``remove_leftovers``, because the directory may have another owner by the time the
-    generator is collected.
-    """
+    generator is collected."""
     path = files.join(directory, snapshot.name)
     if files.exists(path + _PART):
         files.remove(path + _PART)

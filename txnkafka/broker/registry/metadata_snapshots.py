@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.formats.segment_reader import LogFileReader
     from txnkafka.storage.work import Work
 
-__all__ = ["MetadataSnapshots"]
-
 LOG = logging.getLogger("txnkafka.broker")
 PIECE_COST: Final = 512 << 10
 _NEVER: Final = 2**63 - 1
@@ -100,8 +98,7 @@ class MetadataSnapshots:
 
     def _finished(self) -> None:
         """Add the finished snapshot; schedule the deletion of older ones and of the log before them
-        (``metadata.max.retention``).
-        """
+        (``metadata.max.retention``)."""
         metadata, services = self._services.metadata, self._services
         LOG.info("%s is written", metadata.log.files.join(metadata.log.directory, self._snapshot.name))
         metadata.snapshots.append(self._snapshot)

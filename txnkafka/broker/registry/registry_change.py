@@ -14,15 +14,12 @@ if TYPE_CHECKING:
     from txnkafka.broker.services import Services
     from txnkafka.coordinator.registry.metadata_records import LogRecord
 
-__all__ = ["register", "register_voter"]
-
 
 def register(
     services: Services, records: Sequence[LogRecord], then: Callable[[ErrorCode, str | None], None]
 ) -> None:
     """Append records as one batch. ``then`` is called with NONE after they were applied to the image, or
-    with an error and its message.
-    """
+    with an error and its message."""
     metadata = services.metadata
     _change(
         services, lambda: metadata.append(records, services.now_ms), lambda: metadata.apply(records), then

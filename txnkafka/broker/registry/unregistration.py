@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
 
-__all__ = ["unregister_broker"]
-
 
 def unregister_broker(broker: Broker, broker_id: int, reply: Callable[[ErrorCode, str | None], None]) -> None:
     """Remove the registration of a broker. Answers when the removal is durable."""

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.services import Services
     from txnkafka.storage.work import Work
 
-__all__ = ["MissingLogs"]
-
 LOG = logging.getLogger("txnkafka.broker")
 RETRY_MS: Final = 1_000
 _NEVER: Final = (1 << 63) - 1

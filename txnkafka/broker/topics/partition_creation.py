@@ -25,13 +25,10 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.registry.cluster_image import TopicImage
     from txnkafka.storage.work import Work
 
-__all__ = ["EnlargedTopic", "MorePartitions", "create_partitions"]
-
 
 class MorePartitions(NamedTuple):
     """A topic and its new number of partitions. ``assignments`` are the replicas of each new partition, if
-    the client has chosen them.
-    """
+    the client has chosen them."""
 
     name: str
     partition_count: int
@@ -40,8 +37,7 @@ class MorePartitions(NamedTuple):
 
 class _Room:
     """The number of partitions that a request may still create; the broker makes the records of all of
-    them at once.
-    """
+    them at once."""
 
     def __init__(self) -> None:
         self._left = MOST_PARTITIONS

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.work import Work
 
-__all__ = ["has_files", "set_aside"]
-
 LOG = logging.getLogger("txnkafka.broker")
 
 
@@ -32,8 +30,7 @@ def has_files(services: Services, partition: TopicPartition) -> bool:
     ``MissingLogs`` for a topic that was since deleted.
 
     The next topic of the name must not be served from this directory, which is deleted with all records in
-    it.
-    """
+    it."""
     data = services.data
     return any(partition in known for known in (data.logs, data.retired, data.refused, data.in_creation))
 
@@ -42,8 +39,7 @@ def set_aside(
     services: Services, partitions: Iterable[TopicPartition], then: Callable[[Exception | None], None]
 ) -> None:
     """Rename blocking directories of partitions to ``…-stray``; call ``then`` when the names are free, or
-    with the first error.
-    """
+    with the first error."""
     left = [partition for partition in partitions if has_files(services, partition)]
     if not left:
         then(None)

@@ -43,8 +43,7 @@ class CollidingNames:
 
     def begin(self, names: Iterable[str]) -> None:
         """Note that the creation of a request's topics has begun, so that topics of later requests can
-        collide with them. As in Kafka, topics of one request do not collide with each other.
-        """
+        collide with them. As in Kafka, topics of one request do not collide with each other."""
         self._in_creation.update((_of_metrics(name), name) for name in names)
 
     def end(self, name: str) -> None:
@@ -53,6 +52,7 @@ class CollidingNames:
         if self._in_creation.get(key) == name:
             del self._in_creation[key]
 
+
 def _of_metrics(name: str) -> str:
     return name.replace(".", "_")
 
@@ -60,6 +60,7 @@ def _of_metrics(name: str) -> str:
 COORDINATORS_TOPICS: Final = (TRANSACTION_STATE_TOPIC, CONSUMER_OFFSETS_TOPIC)
 
 """They contain the state of this broker's coordinators: no client may delete or enlarge them."""
+
 
 def topic_by_default(name: str, config: BrokerConfig) -> NewTopic:
     """Return the topic that the broker creates by itself for this name."""
@@ -87,8 +88,8 @@ def topic_by_default(name: str, config: BrokerConfig) -> NewTopic:
         )
     return NewTopic(name)
 
+
 def _segment_bytes(size: int) -> dict[str, str]:
     """Return the config for a segment size. Kafka refuses small segments under the public name; tests set
-    them by the internal name.
-    """
+    them by the internal name."""
     return {"segment.bytes" if size >= LEAST_SEGMENT else "internal.segment.bytes": str(size)}

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.services import Services
     from txnkafka.coordinator.registry.metadata_records import LogRecord
 
-__all__ = ["Topics"]
-
 LOG = logging.getLogger("txnkafka.broker")
 _METADATA_TOPIC = "__cluster_metadata"
 
@@ -65,8 +63,7 @@ class Topics:
         directory an empty one.
 
         Directories that the registry does not know are not served; a registry that was just created adopts
-        them as topics. Raises KafkaError and OSError.
-        """
+        them as topics. Raises KafkaError and OSError."""
         services = self._services
         if not services.image.topics and services.metadata.epoch == 1:
             self._adopt(now_ms)
@@ -90,8 +87,7 @@ class Topics:
 
     def _remove_strays(self, known: Mapping[TopicPartition, str]) -> None:
         """Finish deletions that a crash has interrupted. Other partitions outside the registry stay, and
-        are not served. Raises KafkaError for one whose name the registry gives to another topic.
-        """
+        are not served. Raises KafkaError for one whose name the registry gives to another topic."""
         services = self._services
         for partition, topic_id in list(services.data.topic_ids.items()):
             if known.get(partition) == topic_id:
@@ -108,8 +104,7 @@ class Topics:
 
     def _adopt(self, now_ms: int) -> None:
         """Add the partitions of a directory that no broker has used to the registry; coordinators' topics
-        get the configs of their creation.
-        """
+        get the configs of their creation."""
         records: list[LogRecord] = []
         topic_ids: dict[str, str] = {}
         for partition in sorted(self._services.logs):
@@ -168,8 +163,7 @@ class Topics:
 
     def auto_create(self, names: Iterable[str], reply: Callable[[dict[str, ErrorCode]], None]) -> None:
         """Create topics that a client has named, with the defaults of the broker. A topic that exists, or
-        is in creation, is no error.
-        """
+        is in creation, is no error."""
         wanted = [topic_by_default(name, self._services.config) for name in names]
 
         def created(results: list[TopicResult]) -> None:
@@ -186,8 +180,7 @@ class Topics:
 
     def when_created(self, name: str, call: Callable[[TopicResult], None]) -> bool:
         """Call when the running creation of a topic has succeeded or failed. Return False, without a call,
-        if none is running.
-        """
+        if none is running."""
         waiting = self._in_creation.get(name)
         if waiting is None:
             return False

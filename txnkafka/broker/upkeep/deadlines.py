@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.services import Services
     from txnkafka.broker.topics.missing_logs import MissingLogs
 
-__all__ = ["Deadlines"]
-
 _NEVER: Final = (1 << 63) - 1
 
 
@@ -47,8 +45,7 @@ class Deadlines:
 
     def is_quiet(self, now_ms: int) -> bool:
         """Do due work of transactions; return whether a host has nothing to do before the ticks that
-        ``advance`` has returned.
-        """
+        ``advance`` has returned."""
         services = self._services
         return not (
             self._is_due(now_ms)

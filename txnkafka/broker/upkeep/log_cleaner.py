@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
-__all__ = ["LogCleaner"]
-
 LOG = logging.getLogger("txnkafka.broker")
 _LOGS_AT_ONCE: Final = 100  # logs checked in one call
 _NEVER: Final = 2**63 - 1
@@ -133,8 +131,7 @@ class LogCleaner:
 
     def _done(self, _: Exception | None) -> None:
         """Continue a swap before other work; an error of the piece is raised again when the pass
-        continues.
-        """
+        continues."""
         if self._pass is not None and self._pass.is_swapping:
             self._services.jobs.add_first(Job(self._begin, self._done))
 
@@ -153,8 +150,7 @@ class LogCleaner:
 
     def _failed(self, log: PartitionLog, error: Exception) -> None:
         """Handle a failed compaction. A disk error may be temporary, and must not stop the compaction of
-        other logs; a damaged log is never compacted again.
-        """
+        other logs; a damaged log is never compacted again."""
         partition = log.topic_partition
         if isinstance(error, OSError | KafkaStorageError):
             self._postponed.add(partition)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.work import Work
 
-__all__ = ["Maintenance"]
-
 LOG = logging.getLogger("txnkafka.broker")
 FLUSH_CHECK_MS: Final = 3_000  # interval of checks for flush.ms and deleted files
 INITIAL_DELAY_MS: Final = 30_000  # log.initial.task.delay.ms
@@ -69,8 +67,7 @@ class Maintenance:
 
     def _keep_up(self, logs: Iterator[PartitionLog], now_ms: int) -> None:
         """Maintain the next log: expire idle producers, delete old segments, remove deleted files. Files
-        of a partition that is missing in the registry stay, because its retention is unknown.
-        """
+        of a partition that is missing in the registry stay, because its retention is unknown."""
         log = next(logs, None)
         if log is None:
             return
@@ -88,8 +85,7 @@ class Maintenance:
 
     def _look_for_deleted(self, log: PartitionLog, now_ms: int, ticks: int) -> None:
         """Note when the next deleted files of a log are to be removed; in ticks, because the clock may be
-        set.
-        """
+        set."""
         due_ms = log.local.deleted.next_ms
         if due_ms is not None and log not in self._removals and log.fenced is None:
             delay_ms = min(max(due_ms - now_ms, 0), log.config.file_delete_delay_ms)
@@ -97,8 +93,7 @@ class Maintenance:
 
     def _remove(self, ticks: int) -> int:
         """Schedule the removals that are due (``LocalLog.deleteSegmentFiles``); return the ticks of the
-        next one.
-        """
+        next one."""
         for log in [log for log, (at, _) in self._removals.items() if at <= ticks]:
             _, due_ms = self._removals.pop(log)
             removal, removed = partial(self._removal, log, due_ms), partial(self._removed, log, due_ms)

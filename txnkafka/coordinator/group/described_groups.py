@@ -17,21 +17,12 @@ from txnkafka.coordinator.group.group_requests import DescribedGroup, DescribedM
 from txnkafka.coordinator.registry.cluster_image import ClusterImage
 from txnkafka.error_codes import ErrorCode
 
-__all__ = [
-    "DescribedConsumerGroup",
-    "DescribedConsumerMember",
-    "describe_classic",
-    "describe_consumer",
-    "listed",
-]
-
 E = ErrorCode
 
 
 class DescribedConsumerMember(NamedTuple):
     """A described member: ``assigned`` are its partitions, including those to revoke; ``target`` is its
-    target assignment. Both by topic id, for existing topics.
-    """
+    target assignment. Both by topic id, for existing topics."""
 
     member: ConsumerMember
     assigned: Target

@@ -19,15 +19,12 @@ from txnkafka.coordinator.registry.cluster_image import ClusterImage
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records.consumer_protocol import decode_assignment, decode_subscription, encode_assignment
 
-__all__ = ["assignment_of", "classic_of", "consumer_of"]
-
 E = ErrorCode
 
 
 def consumer_of(group: ClassicGroup, image: ClusterImage, config: ConsumerGroupConfig) -> ConsumerGroup:
     """Return the consumer group for a classic group with members. Raises GroupError if it cannot be
-    converted.
-    """
+    converted."""
     _check(group, config)
     if group.protocol is None:
         raise GroupError(E.UNKNOWN_SERVER_ERROR, "The group has no protocol yet.")
@@ -105,8 +102,7 @@ def classic_of(
     now_ms: int,
 ) -> ClassicGroup:
     """Return the stable classic group for a consumer group with these members, who all use the classic
-    protocol.
-    """
+    protocol."""
     found = ClassicGroup(group.group_id, now_ms)
     found.generation = group.epoch
     found.become(GroupState.STABLE, now_ms)
@@ -128,8 +124,7 @@ def classic_of(
 
 def assignment_of(target: Mapping[str, Iterable[int]], metadata: bytes, image: ClusterImage) -> bytes:
     """Return the assignment encoded for the embedded protocol, in the version of the member's
-    subscription.
-    """
+    subscription."""
     names = {image.topic_names[topic_id]: sorted(numbers) for topic_id, numbers in target.items()
              if topic_id in image.topic_names}  # fmt: skip
     return encode_assignment(sorted(names.items()), int.from_bytes(metadata[:2], "big", signed=True))

@@ -51,8 +51,6 @@ from txnkafka.coordinator.timers import NEVER, Timers
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 
-__all__ = ["GroupCoordinator"]
-
 E = ErrorCode
 GROUPS_AT_ONCE: Final = 100  # that are looked at for what has expired, between two requests
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError
 
-__all__ = ["GroupError"]
-
 
 class GroupError(KafkaError):
     """A refusal: ``code`` and the text are the answer to the request."""

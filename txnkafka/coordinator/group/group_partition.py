@@ -23,8 +23,6 @@ from txnkafka.wire.records.group_log import (
     encode_group_key,
 )
 
-__all__ = ["AnyGroup", "GroupPartition", "group_of", "group_tombstones", "record_of"]
-
 GROUP_KEY: Final = b"\0\2"
 CONSUMER_KEYS: Final = frozenset(kind.to_bytes(2, "big") for kind in ConsumerRecordType)
 AnyGroup = ClassicGroup | ConsumerGroup
@@ -32,8 +30,7 @@ AnyGroup = ClassicGroup | ConsumerGroup
 
 class GroupPartition:
     """One partition: ``groups`` by id. A simple group has offsets, but no record of its own. ``converted``
-    has the classic groups whose newest record is the conversion from a consumer group.
-    """
+    has the classic groups whose newest record is the conversion from a consumer group."""
 
     def __init__(self) -> None:
         self.groups: dict[str, AnyGroup] = {}

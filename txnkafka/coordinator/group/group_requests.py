@@ -11,23 +11,6 @@ from typing import NamedTuple
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 
-__all__ = [
-    "CommittedOffset",
-    "ConsumerHeartbeat",
-    "DescribedGroup",
-    "DescribedMember",
-    "HeartbeatAnswer",
-    "Identity",
-    "JoinGroup",
-    "Joined",
-    "Left",
-    "ListedGroup",
-    "OffsetToCommit",
-    "Protocol",
-    "SyncGroup",
-    "Synced",
-]
-
 NONE = ErrorCode.NONE
 
 
@@ -40,8 +23,7 @@ class Protocol(NamedTuple):
 
 class Identity(NamedTuple):
     """The sender of a request. A client that is no member has generation -1, usually with an empty member
-    id; only static members (KIP-345) have an instance id.
-    """
+    id; only static members (KIP-345) have an instance id."""
 
     group_id: str
     generation: int = -1
@@ -51,8 +33,7 @@ class Identity(NamedTuple):
 
 class JoinGroup(NamedTuple):
     """JoinGroup. ``needs_known_id``: a dynamic member first gets its id, and joins with it (KIP-394,
-    version 4). ``may_skip_assignment``: the client knows this field of the answer (KIP-814, version 9).
-    """
+    version 4). ``may_skip_assignment``: the client knows this field of the answer (KIP-814, version 9)."""
 
     identity: Identity
     protocol_type: str
@@ -99,8 +80,7 @@ class Synced(NamedTuple):
 class ConsumerHeartbeat(NamedTuple):
     """The heartbeat of a member of a consumer group (KIP-848): fields that have not changed are None or
     -1. ``owned`` are partitions by topic id. ``has_own_id``: the client has made the member id (version
-    1).
-    """
+    1)."""
 
     group_id: str
     member_id: str
@@ -119,8 +99,7 @@ class ConsumerHeartbeat(NamedTuple):
 
 class HeartbeatAnswer(NamedTuple):
     """The answer to a heartbeat; ``assignment`` are the member's partitions, None when they have not
-    changed.
-    """
+    changed."""
 
     error: ErrorCode
     message: str | None = None
@@ -133,8 +112,7 @@ class HeartbeatAnswer(NamedTuple):
 class OffsetToCommit(NamedTuple):
     """An offset to commit. Clients of OffsetCommit 2 to 4 set ``expire_timestamp`` if they ask for a
     retention time. ``topic_id`` is stored in the log if ``stores_topic_id``; TxnOffsetCommit 0 to 5 stores
-    none in Kafka.
-    """
+    none in Kafka."""
 
     offset: int
     leader_epoch: int = -1
@@ -146,8 +124,7 @@ class OffsetToCommit(NamedTuple):
 
 class CommittedOffset(NamedTuple):
     """A committed offset; -1 for a missing one. ``topic_id`` is the id of the topic that it was committed
-    for, if the log has it.
-    """
+    for, if the log has it."""
 
     offset: int = -1
     leader_epoch: int = -1

@@ -21,16 +21,6 @@ if TYPE_CHECKING:
 
     from txnkafka.wire.records import LogRecord
 
-__all__ = [
-    "BROKER_RESOURCE",
-    "CLIENT_METRICS_RESOURCE",
-    "GROUP_RESOURCE",
-    "TOPIC_RESOURCE",
-    "ClusterImage",
-    "PartitionImage",
-    "TopicImage",
-]
-
 # ConfigResource.Type
 TOPIC_RESOURCE, BROKER_RESOURCE, CLIENT_METRICS_RESOURCE, GROUP_RESOURCE = 2, 4, 16, 32
 _NO_CHANGE = -2  # leader of a PartitionChange that keeps the leader
@@ -40,8 +30,7 @@ _LISTS = ("removing_replicas", "adding_replicas", "eligible_leader_replicas", "l
 @dataclass(slots=True)
 class PartitionImage:
     """One partition. ``leader`` is -1 while its broker is stopped. This broker does not use
-    ``directories`` and the fields after it, but writes them to snapshots.
-    """
+    ``directories`` and the fields after it, but writes them to snapshots."""
 
     replicas: list[int]
     isr: list[int]
@@ -70,8 +59,7 @@ class ClusterImage:
 
     ``topic_changes`` counts changes of topics and partitions, ``topic_creations`` new topics, so that readers
     notice a change without a comparison. ``next_producer_id`` is the first unused one. ``broker_epochs`` has
-    the epochs of the last registrations. ``kept`` has the other records of existing objects.
-    """
+    the epochs of the last registrations. ``kept`` has the other records of existing objects."""
 
     def __init__(self) -> None:
         self.topics: dict[str, TopicImage] = {}
@@ -92,8 +80,7 @@ class ClusterImage:
 
     def replay(self, record: LogRecord) -> None:
         """Apply the next record. Raises KafkaError for an unknown record, because a state without it would
-        differ from Kafka's.
-        """
+        differ from Kafka's."""
         if record.error is not None or record.value is None:
             raise KafkaError(f"the metadata log has a record that cannot be decoded: {record.error}")
         if record.type == "begin_transaction_record":
@@ -138,8 +125,7 @@ class ClusterImage:
 
     def forget_removed(self) -> None:
         """Forget removed topics, once the start has used them; from now on none is remembered, so that
-        they cannot pile up while the broker runs.
-        """
+        they cannot pile up while the broker runs."""
         self.removed_topic_ids.clear()
         self._keeps_removed = False
 

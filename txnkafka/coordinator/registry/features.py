@@ -8,11 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-__all__ = [
-    "KNOWN_FEATURES", "KRAFT_VERSION", "METADATA_VERSION", "SERVED_FEATURES", "UNKNOWN_LEVEL_REMEDY",
-    "newer_levels", "unknown_levels",
-]  # fmt: skip
-
 KRAFT_VERSION: Final = "kraft.version"
 METADATA_VERSION: Final = "metadata.version"
 KNOWN_FEATURES: Final = {
@@ -35,8 +30,7 @@ UNKNOWN_LEVEL_REMEDY: Final = "use the release of Apache Kafka that set the leve
 def unknown_levels(finalized: Mapping[str, int]) -> Iterator[str]:
     """Yield an error for each finalized feature whose level is unknown: at such a level, records of the
     metadata log may have another meaning. A registry without features belongs to a directory on which no
-    broker has started.
-    """
+    broker has started."""
     for name, level in finalized.items():
         low, high = KNOWN_FEATURES.get(name, (0, -1))
         if not low <= level <= high:

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.registry.cluster_image import ClusterImage
     from txnkafka.wire.records import LogRecord
 
-__all__ = ["image_records"]
-
 _METADATA_VERSION: Final = "metadata.version"
 
 

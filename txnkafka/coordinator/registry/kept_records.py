@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from txnkafka.wire.records import LogRecord
 
-__all__ = ["KeptRecords"]
-
 _BROKER: Final = "register_broker_record"
 _IDENTITIES: Final = {
     _BROKER: ("broker_id",),
@@ -85,8 +83,7 @@ def _identity(kind: str, value: dict[str, Any]) -> tuple[Hashable, ...]:
 
 def _changes(value: dict[str, Any]) -> dict[str, Any]:
     """Return the changes of a BrokerRegistrationChange: 1 sets a flag, -1 clears it; 0 and an absent list
-    change nothing.
-    """
+    change nothing."""
     changes: dict[str, Any] = {}
     if value["fenced"]:
         changes["fenced"] = value["fenced"] > 0

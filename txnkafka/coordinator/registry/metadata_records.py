@@ -8,39 +8,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.wire.records import (
-    LogRecord,
-    decode_control_body,
-    decode_metadata,
-    encode_leader_change,
-    encode_metadata,
-    encode_voter,
+    LogRecord as LogRecord,
+)
+from txnkafka.wire.records import (
+    decode_control_body as decode_control_body,
+)
+from txnkafka.wire.records import (
+    decode_metadata as decode_metadata,
+)
+from txnkafka.wire.records import (
+    encode_leader_change as encode_leader_change,
+)
+from txnkafka.wire.records import (
+    encode_metadata as encode_metadata,
+)
+from txnkafka.wire.records import (
+    encode_voter as encode_voter,
 )
 
 if TYPE_CHECKING:
     from txnkafka.coordinator.registry.cluster_image import PartitionImage
-
-__all__ = [
-    "BOOTSTRAP_FEATURES",
-    "LogRecord",
-    "abort_transaction",
-    "begin_transaction",
-    "broker_fenced",
-    "clear_elr",
-    "config",
-    "decode_control_body",
-    "decode_metadata",
-    "encode_leader_change",
-    "encode_metadata",
-    "encode_voter",
-    "end_transaction",
-    "feature_level",
-    "partition",
-    "partition_image",
-    "producer_ids",
-    "remove_topic",
-    "topic",
-    "unregister_broker",
-]
 
 METADATA_VERSION: Final = 30
 BOOTSTRAP_FEATURES: Final = {  # in the order in which a broker writes them
@@ -114,8 +101,7 @@ def config(resource_type: int, resource_name: str, name: str, value: str | None)
 
 def clear_elr(topic_name: str) -> LogRecord:
     """Return the record that clears the eligible leader replicas of a topic, or of all topics for "",
-    after a change of ``min.insync.replicas`` (KIP-966).
-    """
+    after a change of ``min.insync.replicas`` (KIP-966)."""
     return _record("clear_elr_record", 28, 0, topic_name=topic_name)
 
 
@@ -134,8 +120,7 @@ def producer_ids(broker_id: int, broker_epoch: int, next_producer_id: int) -> Lo
 
 def begin_transaction(name: str) -> LogRecord:
     """Return the record that begins a transaction: the records after it take effect together, with
-    ``end_transaction``.
-    """
+    ``end_transaction``."""
     return _record("begin_transaction_record", 23, 0, name=name)
 
 

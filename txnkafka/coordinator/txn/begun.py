@@ -12,8 +12,6 @@ from collections.abc import Iterable
 
 from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["Begun"]
-
 
 class Begun:
     """Ticks at which start times in the future were noticed, by transactional id."""

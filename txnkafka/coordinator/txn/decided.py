@@ -17,8 +17,6 @@ from txnkafka.coordinator.txn.txn_image import COMPLETE, COMPLETE_COMMIT, LARGES
 from txnkafka.model import NO_PRODUCER_ID, TopicPartition
 from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["Decision", "Ended", "History", "OpenTransaction", "Seen", "decide", "ended_by"]
-
 
 class OpenTransaction(NamedTuple):
     """A transaction without a marker in a partition; ``producer_epoch`` is its last batch's."""
@@ -30,8 +28,7 @@ class OpenTransaction(NamedTuple):
 
 class Seen(NamedTuple):
     """An open transaction in the partition's log: the timestamp of its first batch, the timestamp of the
-    producer's last marker before it (-1: none), and whether all its batches have one epoch.
-    """
+    producer's last marker before it (-1: none), and whether all its batches have one epoch."""
 
     first_timestamp: int
     marker_timestamp: int
@@ -41,8 +38,7 @@ class Seen(NamedTuple):
 class Ended(NamedTuple):
     """A transaction that the coordinator completed. ``producer_epoch`` is the epoch of its data,
     ``marker_epoch`` the epoch of its markers; ``partitions`` is None where the log has only COMPLETE_*.
-    Its marker is not older than ``decided_ms``; its data is not newer than ``completed_ms``.
-    """
+    Its marker is not older than ``decided_ms``; its data is not newer than ``completed_ms``."""
 
     transactional_id: str
     producer_id: int
@@ -65,8 +61,7 @@ class Ended(NamedTuple):
 
 class Decision(NamedTuple):
     """The newest completed transaction that an open one may be. ``is_clear`` means that no transaction
-    with another outcome is possible, so that its marker may be written.
-    """
+    with another outcome is possible, so that its marker may be written."""
 
     ended: Ended
     is_clear: bool
@@ -97,8 +92,7 @@ class History:
 
     def found(self, transaction: OpenTransaction) -> tuple[Ended | None, Ended | None]:
         """Return the newest completed transaction that this one may be, and the newest one with another
-        outcome; None for a missing one.
-        """
+        outcome; None for a missing one."""
         return self._found[transaction]
 
 
@@ -108,8 +102,7 @@ def ended_by(
     """Combine the records of a transaction; after compaction only COMPLETE_* may be left.
 
     Without the others the epoch follows from the version: KIP-890 increments it at each end, and continues
-    with another producer id after the last epoch.
-    """
+    with another producer id after the last epoch."""
     version = complete.client_transaction_version
     bump = 1 if version >= 2 else 0
     if prepared is not None:
@@ -137,8 +130,7 @@ def decide(newest: Ended | None, contradicting: Ended | None, seen: Seen) -> Dec
 
     It is none of them if no completed transaction matches, or if the partition already has the marker of the
     newest one. Below version 2, where transactions share an epoch, a marker written at or after the decision
-    counts as this marker. From version 2 on no data with the epoch of a transaction follows its marker.
-    """
+    counts as this marker. From version 2 on no data with the epoch of a transaction follows its marker."""
     if newest is None or (newest.version < 2 and seen.marker_timestamp >= newest.decided_ms):
         return None
     return Decision(newest, _is_clear(newest, contradicting, seen))

@@ -51,8 +51,6 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
-__all__ = ["abort_from_here", "end_txn"]
-
 EPOCH_BUMP: Final = 2  # the first transaction version in which each EndTxn increments the epoch
 WRONG_STATE: Final = Refused(ErrorCode.INVALID_TXN_STATE)
 NONE: Final = ErrorCode.NONE
@@ -110,8 +108,7 @@ def _end_and_increment(metadata: TransactionMetadata, event: EndTxn, setting: Se
 
 def _is_retry_after_rotation(metadata: TransactionMetadata, event: EndTxn) -> bool:
     """Return whether this repeats a request with the last epoch of the previous producer id, whose answer
-    was lost.
-    """
+    was lost."""
     return (
         event.producer_id == metadata.previous_producer_id
         and event.producer_epoch == LARGEST_EPOCH - 1
@@ -130,8 +127,7 @@ def _increment(
     metadata: TransactionMetadata, state: TransactionState, client_version: int, setting: Setting
 ) -> Result:
     """Enter PREPARE_* with the next epoch; with the next producer id if no epoch is left. The answer has
-    the identity that the producer has after COMPLETE_*.
-    """
+    the identity that the producer has after COMPLETE_*."""
     next_producer_id = NO_PRODUCER_ID
     if is_exhausted(metadata.producer_epoch):
         if state == PREPARE_COMMIT and metadata.producer_epoch == LARGEST_EPOCH:
@@ -153,8 +149,7 @@ def abort_from_here(metadata: TransactionMetadata, setting: Setting, response: A
     """Abort an open transaction without a request of its producer, and fence the producer.
 
     This uses up one epoch, however often it is tried, because a record that is not durable changes nothing
-    (KAFKA-9666).
-    """
+    (KAFKA-9666)."""
     if setting.version >= EPOCH_BUMP:
         result = _increment(metadata, PREPARE_ABORT, setting.version, setting)
         if not isinstance(result, Transition) or result.metadata is None:

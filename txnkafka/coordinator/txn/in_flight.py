@@ -27,8 +27,6 @@ from txnkafka.coordinator.txn.txn_image import COMPLETE, ONGOING, PREPARED
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["Flight", "InFlight", "ParkedRequests", "Request", "may_build_on"]
-
 NEVER: Final = 2**63 - 1
 
 
@@ -133,8 +131,7 @@ class ParkedRequests:
 
     A host asks for the earliest deadline behind each request, while a thousand producers may wait for their
     markers: all queues must not be looked at for it. Of each id one deadline is noted, at or before that of
-    its first request, in a heap of which the beginning is looked at only.
-    """
+    its first request, in a heap of which the beginning is looked at only."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit

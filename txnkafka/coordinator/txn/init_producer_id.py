@@ -35,8 +35,6 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
-__all__ = ["init_producer_id"]
-
 FENCED: Final = Refused(ErrorCode.PRODUCER_FENCED)
 
 
@@ -65,8 +63,7 @@ def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId
 
 def refusal(event: InitProducerId, limits: Limits) -> ErrorCode | None:
     """Return the error of an invalid request, which does not depend on the state, in Kafka's order of
-    checks.
-    """
+    checks."""
     if (event.producer_id == NO_PRODUCER_ID) != (event.producer_epoch == NO_PRODUCER_EPOCH):
         return ErrorCode.INVALID_REQUEST
     if not event.transactional_id:
@@ -138,8 +135,7 @@ def empty(
     metadata: TransactionMetadata, event: InitProducerId, setting: Setting, identity: tuple[int, int, int]
 ) -> Transition:
     """Return the transition to Empty with a producer id, an epoch and a last epoch; the previous outcome
-    is forgotten.
-    """
+    is forgotten."""
     producer_id, producer_epoch, last_producer_epoch = identity
     image = image_of(
         metadata,

@@ -29,8 +29,6 @@ from txnkafka.coordinator.txn.txn_events import MarkersWritten, WriteMarkers
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 
-__all__ = ["MAX_REFUSALS", "Marker", "Markers"]
-
 FIRST_BACKOFF_MS: Final = 20
 LONGEST_BACKOFF_MS: Final = 1_000
 MAX_REFUSALS: Final = 10
@@ -60,8 +58,7 @@ class Marker(NamedTuple):
 @dataclass(slots=True)
 class _Pending:
     """One transaction: its unwritten markers by partition, their failures so far, and the event for when
-    all are written.
-    """
+    all are written."""
 
     markers: dict[TopicPartition, Marker]
     written: MarkersWritten
@@ -92,8 +89,7 @@ class Markers:
 
     def begin(self, effect: WriteMarkers, coordinator_epoch: int, now_ms: int) -> MarkersWritten | None:
         """Add the markers of a transaction, in place of earlier ones of its id. Without partitions it is
-        complete at once.
-        """
+        complete at once."""
         transactional_id, producer_id, epoch, committed, partitions, version = effect
         written = MarkersWritten(transactional_id, producer_id, epoch)
         if not partitions:
@@ -110,8 +106,7 @@ class Markers:
 
     def due(self, now_ms: int) -> list[Marker]:
         """Return the markers to write now, in the order in which they became due; each must be
-        acknowledged.
-        """
+        acknowledged."""
         found = []
         while self._due and self._due[0][0] <= now_ms:
             marker = heapq.heappop(self._due)[2]
@@ -142,8 +137,7 @@ class Markers:
 
     def partition_deleted(self, partition: TopicPartition) -> list[MarkersWritten]:
         """Drop the markers of a partition whose topic was deleted; not for one that only lacks a log for a
-        moment.
-        """
+        moment."""
         hit = [pending for pending in self._pending.values() if partition in pending.markers]
         done = [self._written(pending, pending.markers[partition]) for pending in hit]
         return [event for event in done if event is not None]

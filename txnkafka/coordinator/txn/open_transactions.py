@@ -11,8 +11,6 @@ from txnkafka.coordinator.txn.txn_image import COMPLETE, ONGOING, PREPARED
 from txnkafka.model import ProducerStateEntry, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
-__all__ = ["has_joined", "is_left_over", "is_next_of", "will_end"]
-
 
 def has_joined(
     owner: TransactionMetadata | None, partition: TopicPartition, producer_id: int, producer_epoch: int
@@ -31,8 +29,7 @@ def will_end(owner: TransactionMetadata, partition: TopicPartition, entry: Produ
     """Return whether the coordinator will end the transaction that is open in a partition.
 
     Markers with their own epoch (PREPARE_* of transaction version 2) do not end the next transaction, which
-    has the same epoch.
-    """
+    has the same epoch."""
     if partition not in owner.topic_partitions or entry.producer_id != owner.producer_id:
         return False
     if owner.state in PREPARED and owner.client_transaction_version >= 2:
@@ -45,8 +42,7 @@ def is_next_of(owner: TransactionMetadata, entry: ProducerStateEntry) -> bool:
     earlier transaction had this epoch.
 
     It may be open below the recovery point, which is written after a flush of the data, and before the flush
-    of the coordinator's log.
-    """
+    of the coordinator's log."""
     if entry.producer_id != owner.producer_id:
         return entry.producer_id == owner.next_producer_id and entry.producer_epoch == 0
     has_own_epoch = owner.state == TransactionState.EMPTY or owner.client_transaction_version >= 2
@@ -58,7 +54,6 @@ def is_left_over(owner: TransactionMetadata, entry: ProducerStateEntry) -> bool:
     since all markers of that one are durable.
 
     Then the transaction was not recorded, after a client switched to transaction version 2 without a new
-    epoch; or its data came late and unverified.
-    """
+    epoch; or its data came late and unverified."""
     is_same = entry.producer_id == owner.producer_id and entry.producer_epoch == owner.producer_epoch
     return is_same and owner.state in COMPLETE

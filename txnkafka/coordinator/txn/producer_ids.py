@@ -12,8 +12,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-__all__ = ["BLOCK_SIZE", "ProducerIds"]
-
 BLOCK_SIZE: Final = 1_000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 PREFETCH: Final = 10  # the next block is requested when one id in this many is left
 LARGEST_ID: Final = 2**63 - 1
@@ -21,8 +19,7 @@ LARGEST_ID: Final = 2**63 - 1
 
 class ProducerIds:
     """The producer ids of a broker. ``request_block`` asks the registry for a block, without waiting; the
-    registry answers each request once, with ``block_durable`` or ``block_failed``.
-    """
+    registry answers each request once, with ``block_durable`` or ``block_failed``."""
 
     def __init__(self, request_block: Callable[[], None]) -> None:
         self._request_block = request_block
@@ -33,16 +30,14 @@ class ProducerIds:
 
     def request(self) -> None:
         """Request a block, unless one is requested or in reserve. The start calls it, so that the first
-        block arrives in time.
-        """
+        block arrives in time."""
         if not self._requested and self._next is None:
             self._requested = True
             self._request_block()
 
     def take(self) -> int | None:
         """Return an unused id. Returns None without a block; clients then get
-        COORDINATOR_LOAD_IN_PROGRESS, which all of them retry.
-        """
+        COORDINATOR_LOAD_IN_PROGRESS, which all of them retry."""
         if not self._current and self._next is not None:
             self._current, self._next = self._next, None
         if not self._current:
@@ -55,8 +50,7 @@ class ProducerIds:
 
     def block_durable(self, first: int, size: int = BLOCK_SIZE) -> None:
         """Add the ids from ``first`` on. Raises ValueError for an empty block, or one that overlaps an
-        earlier block: the registry is inconsistent, and no id of the block is used.
-        """
+        earlier block: the registry is inconsistent, and no id of the block is used."""
         self._requested = False
         if size <= 0 or first <= self._last or first > LARGEST_ID - size:
             raise ValueError(

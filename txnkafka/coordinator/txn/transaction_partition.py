@@ -17,8 +17,6 @@ from txnkafka.errors import MessageTooLargeError
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 
-__all__ = ["TransactionPartition", "loaded_records"]
-
 KEY_VERSION: Final = b"\0\0"
 VALUE_VERSIONS: Final = (b"\0\0", b"\0\1")
 # of a batch around key and value (at most 61 + 17), and what the record of the decision has more: the epoch
@@ -28,8 +26,7 @@ _AROUND: Final = 78 + 50
 
 class TransactionPartition:
     """States by transactional id, and the ids with an open transaction. ``coordinator_epoch`` is the
-    leader epoch of the partition; markers carry it.
-    """
+    leader epoch of the partition; markers carry it."""
 
     def __init__(self, coordinator_epoch: int) -> None:
         self.coordinator_epoch = coordinator_epoch
@@ -50,8 +47,7 @@ class TransactionPartition:
 
     def open_in_partitions(self) -> Iterator[tuple[TopicPartition, ProducerIdAndEpoch]]:
         """Yield the partitions with an open transaction, and its producer. Any other transaction open in a
-        partition after an unclean start, once all markers are written, has no owner and must be aborted.
-        """
+        partition after an unclean start, once all markers are written, has no owner and must be aborted."""
         for transactional_id in self.ongoing:
             metadata = self.metadata[transactional_id]
             producer = ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
@@ -66,8 +62,7 @@ def loaded_records(
     errors of unreadable ones.
 
     A key or value of an unknown version is skipped, so that an older value counts, as in Kafka. A damaged one
-    is skipped too, where Kafka stops loading. Only last records are decoded.
-    """
+    is skipped too, where Kafka stops loading. Only last records are decoded."""
     last: dict[bytes, bytes | None] = {}
     problems: list[str] = []
     for key, value in records:

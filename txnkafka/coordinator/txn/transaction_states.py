@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.log_event import LogEvent
     from txnkafka.wire.records import LogRecord
 
-__all__ = ["TransactionStates"]
-
 
 class TransactionStates:
     """The last undecoded record of each key; only ``replay`` changes it."""

@@ -14,13 +14,14 @@ from typing import Final, NamedTuple
 class Limits(NamedTuple):
     """Broker configs that bound what a transactional id may do; the defaults are Kafka's.
 
-    ``transaction.two.phase.commit.enable`` is missing: it is false until KIP-939 is supported.
-    """
+    ``transaction.two.phase.commit.enable`` is missing: it is false until KIP-939 is supported."""
 
     transaction_max_timeout_ms: int = 15 * 60 * 1000
     transactional_id_expiration_ms: int = 7 * 24 * 60 * 60 * 1000
 
+
 KAFKAS_LIMITS: Final = Limits()
+
 
 class SeenEpochs(NamedTuple):
     """The largest epochs of a producer id in the logs of partitions: of all batches, and of data alone. A
@@ -29,7 +30,9 @@ class SeenEpochs(NamedTuple):
     largest: int
     of_data: int
 
+
 NOTHING_SEEN: Final[Mapping[int, SeenEpochs]] = MappingProxyType({})
+
 
 class Setting(NamedTuple):
     """The clock, the level of the feature ``transaction.version``, a producer id to use, and the limits.
@@ -46,6 +49,7 @@ class Setting(NamedTuple):
 COMPLETE_RETRY_MS: Final = 100
 
 """After so long a COMPLETE_* is appended again that was refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:

@@ -61,8 +61,6 @@ from txnkafka.model import TopicPartition
 from txnkafka.wire.records import TransactionMetadata
 from txnkafka.wire.schema import SchemaError
 
-__all__ = ["TransactionCoordinator"]
-
 
 class TransactionCoordinator:
     """Requests come in by ``handle``, what the host did by ``flushed``, ``marker_written`` and

@@ -6,8 +6,6 @@ from txnkafka.coordinator.txn.txn_events import Event, Timeout
 from txnkafka.coordinator.txn.txn_image import COMPLETE_ABORT, COMPLETE_COMMIT
 from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["TransactionCounts"]
-
 
 class TransactionCounts:
     """Number of completed transactions by outcome, and of timed out ones."""

@@ -15,36 +15,12 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, encode_transaction_key, encode_transaction_value
 
-__all__ = [
-    "AddOffsets",
-    "AddPartitions",
-    "Answer",
-    "EndTxn",
-    "Event",
-    "Expire",
-    "InitProducerId",
-    "MarkersWritten",
-    "NeedsProducerId",
-    "Parked",
-    "Refused",
-    "Reply",
-    "Result",
-    "Timeout",
-    "TransactionRecord",
-    "Transition",
-    "VerifyPartitions",
-    "WriteMarkers",
-    "answer_of",
-]
-
-
 # Events
 
 
 class InitProducerId(NamedTuple):
     """A producer asks for its id. With ``producer_id`` and ``producer_epoch`` it continues with its
-    identity (KIP-360). The last two fields belong to KIP-939.
-    """
+    identity (KIP-360). The last two fields belong to KIP-939."""
 
     transactional_id: str
     transaction_timeout_ms: int
@@ -61,8 +37,7 @@ class InitProducerId(NamedTuple):
 
 class AddPartitions(NamedTuple):
     """AddPartitionsToTxn, from a client; or from the partition leader, for a client of transaction version
-    2.
-    """
+    2."""
 
     transactional_id: str
     producer_id: int
@@ -88,8 +63,7 @@ class AddOffsets(NamedTuple):
 
 class VerifyPartitions(NamedTuple):
     """AddPartitionsToTxn with VerifyOnly: asks whether the partitions are in the open transaction (KIP-890
-    part 1).
-    """
+    part 1)."""
 
     transactional_id: str
     producer_id: int
@@ -109,8 +83,7 @@ class EndTxn(NamedTuple):
 
 class Timeout(NamedTuple):
     """The open transaction may have exceeded its timeout; ``transition`` decides by its clock. The
-    transaction had begun by ``began_by``, whatever its record contains; None if unknown.
-    """
+    transaction had begun by ``began_by``, whatever its record contains; None if unknown."""
 
     transactional_id: str
     began_by: int | None = None
@@ -147,8 +120,7 @@ Event: TypeAlias = (
 
 class Answer(NamedTuple):
     """The answer to a request; ids are -1 where the API or the error has none. ``missing`` are partitions
-    that a verification did not find: TRANSACTION_ABORTABLE for each.
-    """
+    that a verification did not find: TRANSACTION_ABORTABLE for each."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: int = NO_PRODUCER_ID
@@ -174,8 +146,7 @@ class TransactionRecord(NamedTuple):
         """Return key and value for the log, at a level of ``transaction.version``.
 
         At level 0 the value has version 0, unless the state belongs to a newer client: Kafka refuses to write
-        such a state, and the id stays blocked. Raises SchemaError for an id that is too long.
-        """
+        such a state, and the id stays blocked. Raises SchemaError for an id that is too long."""
         transactional_id, metadata = self
         key = encode_transaction_key(transactional_id)
         if metadata is None:
@@ -188,8 +159,7 @@ class TransactionRecord(NamedTuple):
 
 class WriteMarkers(NamedTuple):
     """An effect of PREPARE_*: the partitions that get a marker with this identity. An empty set is
-    complete.
-    """
+    complete."""
 
     transactional_id: str
     producer_id: int
@@ -202,14 +172,12 @@ class WriteMarkers(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Parked:
     """The request waits for COMPLETE_* of the transaction that is ending, and is then decided again. Kafka
-    answers CONCURRENT_TRANSACTIONS; its clients sleep, and retry.
-    """
+    answers CONCURRENT_TRANSACTIONS; its clients sleep, and retry."""
 
 
 class Transition(NamedTuple):
     """The event is accepted. ``record``, if any, must be durable before ``response`` is sent, ``metadata``
-    becomes the state and ``effects`` take place, in this order.
-    """
+    becomes the state and ``effects`` take place, in this order."""
 
     metadata: TransactionMetadata | None
     record: TransactionRecord | None = None

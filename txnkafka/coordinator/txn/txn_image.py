@@ -14,30 +14,6 @@ from txnkafka.coordinator.txn.txn_events import TransactionRecord, WriteMarkers
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
-__all__ = [
-    "COMPLETE",
-    "COMPLETE_ABORT",
-    "COMPLETE_COMMIT",
-    "IDLE",
-    "IDLE_OR_ONGOING",
-    "LARGEST_EPOCH",
-    "NO_TIMEOUT",
-    "ONGOING",
-    "PREPARED",
-    "PREPARE_ABORT",
-    "PREPARE_COMMIT",
-    "VALID_PREVIOUS_STATES",
-    "completed",
-    "identity_after",
-    "image_of",
-    "is_exhausted",
-    "joined",
-    "markers_of",
-    "prepared",
-    "raised",
-    "record_of",
-]
-
 S = TransactionState
 LARGEST_EPOCH: Final = 2**15 - 1
 NO_TIMEOUT: Final = 2**31 - 1  # of a transaction with two-phase commit (KIP-939)
@@ -80,8 +56,7 @@ def image_of(metadata: TransactionMetadata, state: TransactionState, **changes: 
     """Return the next state; the previous producer id is the current one, as in each of Kafka's images.
 
     Raises ValueError for an invalid transition, as all images do. The three images of every transaction,
-    below, are built field by field, which takes half the time.
-    """
+    below, are built field by field, which takes half the time."""
     if metadata.state not in VALID_PREVIOUS_STATES[state]:
         raise may_not_follow(metadata, state)
     return metadata._replace(state=state, previous_producer_id=metadata.producer_id, **changes)
@@ -119,8 +94,7 @@ def prepared(
     """Return the image of PREPARE_COMMIT or PREPARE_ABORT.
 
     Transaction version 2 increments the epoch (KIP-890), so that the marker fences late data; the largest
-    epoch stays.
-    """
+    epoch stays."""
     (
         transactional_id, producer_id, _, _, epoch, next_epoch, timeout, before, partitions, _, started, _,
         last_epoch,
@@ -137,8 +111,7 @@ def prepared(
 
 def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     """Return the image of COMPLETE_COMMIT or COMPLETE_ABORT, with the next producer id if PREPARE_* named
-    one.
-    """
+    one."""
     transactional_id, held, _, _, _, _, timeout, before, _, _, started, version, last_epoch = metadata
     state = COMPLETE_COMMIT if before == PREPARE_COMMIT else COMPLETE_ABORT
     if before not in PREPARED:
@@ -162,8 +135,7 @@ def raised(metadata: TransactionMetadata, seen: Mapping[int, SeenEpochs]) -> Tra
 
     It is also above the next epoch, which a producer of transaction version 2 may have. The coordinator's log
     has lost the records of these transactions. The last known outcome is forgotten, so that a commit of a
-    lost transaction does not count as a repeated request for it.
-    """
+    lost transaction does not count as a repeated request for it."""
     epochs = seen.get(metadata.producer_id)
     if epochs is None or epochs.of_data <= metadata.producer_epoch:
         return metadata

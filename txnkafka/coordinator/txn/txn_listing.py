@@ -18,16 +18,13 @@ from txnkafka.wire.records import TransactionMetadata, TransactionState
 if TYPE_CHECKING:
     from txnkafka.coordinator.txn.txn_coordinator import TransactionCoordinator
 
-__all__ = ["Description", "Filters", "Listed", "Listing", "describe", "list_transactions"]
-
 BY_LABEL: Final = {state.label: state for state in TransactionState}
 MOST_STEPS: Final = 200_000_000  # at most a second
 
 
 class Filters(NamedTuple):
     """The filters of ListTransactions; a row must pass all of them. Empty sets, a negative duration
-    (milliseconds) and an empty pattern pass every row.
-    """
+    (milliseconds) and an empty pattern pass every row."""
 
     producer_ids: frozenset[int] = frozenset()
     states: frozenset[str] = frozenset()
@@ -54,8 +51,7 @@ class Listing(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Description:
     """A row of DescribeTransactions; with an error only the id is valid. ``partitions`` are those without
-    a written marker in PREPARE_*.
-    """
+    a written marker in PREPARE_*."""
 
     error: ErrorCode
     transactional_id: str

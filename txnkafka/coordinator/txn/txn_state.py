@@ -53,8 +53,6 @@ from txnkafka.coordinator.txn.txn_image import (
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata
 
-__all__ = ["transition"]
-
 NOT_DUE: Final = Refused(ErrorCode.INVALID_TXN_STATE)
 
 
@@ -123,8 +121,7 @@ def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epo
 
 def time_out(metadata: TransactionMetadata | None, event: Timeout, setting: Setting) -> Result:
     """Abort a transaction that has exceeded its timeout, counted from its first partition. The epoch is
-    incremented, so that its producer cannot continue (KAFKA-6119).
-    """
+    incremented, so that its producer cannot continue (KAFKA-6119)."""
     if metadata is None or metadata.state != ONGOING:
         return NOT_DUE
     if metadata.transaction_timeout_ms == NO_TIMEOUT:
@@ -147,8 +144,7 @@ def complete(metadata: TransactionMetadata | None, event: MarkersWritten, settin
 
 def expire(metadata: TransactionMetadata | None, event: Expire, setting: Setting) -> Result:
     """Return a tombstone for an id that was idle for ``transactional.id.expiration.ms``; never for an open
-    one.
-    """
+    one."""
     if metadata is None or metadata.state not in IDLE:
         return NOT_DUE
     if metadata.last_update_timestamp > setting.now_ms - setting.limits.transactional_id_expiration_ms:

@@ -37,15 +37,6 @@ from txnkafka.storage.formats.limits import EPOCHS_LIMIT, SMALL_FILE_LIMIT
 if TYPE_CHECKING:
     from txnkafka.logdir.directory import LogDir
 
-__all__ = [
-    "check_directories",
-    "check_epochs_exist",
-    "check_names",
-    "check_offsets",
-    "check_topic_ids",
-    "read_epochs",
-]
-
 REMOTE_INDEX_CACHE = "remote-log-index-cache"
 DERIVED_SUFFIXES = (".log", ".index", ".timeindex", ".txnindex")
 BROKER_FILES = {

@@ -14,8 +14,6 @@ from txnkafka.logdir.verify.findings import Findings
 from txnkafka.shown import offset_range
 from txnkafka.storage.formats import EpochEntry
 
-__all__ = ["LeaderEpochCheck"]
-
 NO_EPOCH = -1
 
 
@@ -28,9 +26,7 @@ class LeaderEpochCheck:
         self._epochs = [entry.epoch for entry in checkpoint or ()]
         self._starts = [entry.start_offset for entry in checkpoint or ()]
         self._current = self._before = NO_EPOCH
-        self._single: tuple[str, BatchHeader] | None = (
-            None  # the only batch of the current epoch so far
-        )
+        self._single: tuple[str, BatchHeader] | None = None  # the only batch of the current epoch so far
         self._wrong_before = False
 
     def window(self, path: str, index: BatchIndex, excluded: list[int]) -> None:

@@ -14,8 +14,6 @@ from txnkafka.logdir.finding import Finding
 from txnkafka.logdir.log_end import AFTER_A_KILL
 from txnkafka.logdir.noted_offsets import BEYOND_LOG_END
 
-__all__ = ["CODES", "Findings", "Stopped"]
-
 LISTED_PER_FILE = 100
 _RESTORE: Final = "restore the file from a replica or a backup"
 _REBUILT: Final = "nothing to do: the broker rebuilds it when it starts"
@@ -80,7 +78,8 @@ CODES: Final[dict[str, tuple[str, str]]] = {
     "snapshot-beyond-log-end": ("warning", "nothing to do: the broker deletes it when it starts"),
     # repair continues from the newest snapshot left, whose state would be wrong as well
     "snapshot-contradicts-log": (
-        "error", f"delete all snapshots of the partition that have this finding, then {_SNAPSHOT}"
+        "error",
+        f"delete all snapshots of the partition that have this finding, then {_SNAPSHOT}",
     ),
     "snapshot-lacks-producer": ("note", "nothing to do if the producer was idle until it was forgotten"),
     # the directory

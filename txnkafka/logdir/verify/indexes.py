@@ -25,8 +25,6 @@ from txnkafka.storage.formats.segment_reader import SegmentReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["OffsetIndexCheck", "TimeIndexCheck", "read_beside"]
-
 
 def read_beside(segment: SegmentReader, kind: str, limit: int, findings: Findings) -> bytes | None:
     """Read a file of the segment; None if it does not exist, or if it cannot be read, which adds a

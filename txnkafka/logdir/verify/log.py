@@ -31,8 +31,6 @@ from txnkafka.storage.formats.limits import INDEX_LIMIT
 from txnkafka.storage.formats.log_end import first_unsettled
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["LEVELS", "LogCheck"]
-
 LEVELS = ("header", "crc", "records")
 LARGEST_RELATIVE_OFFSET = 2**31 - 1
 PROBE_BYTES = 1 << 20
@@ -50,8 +48,7 @@ class _Damage(NamedTuple):
 class LogCheck:
     """Checks the segments of one partition; call ``run`` once, then read the counters.
 
-    ``progress`` is called with the file and the number of bytes checked since the last call.
-    """
+    ``progress`` is called with the file and the number of bytes checked since the last call."""
 
     def __init__(
         self,

@@ -18,8 +18,6 @@ from txnkafka.shown import offset_range
 from txnkafka.storage.formats.order import misplaced_batches, repeated_batches
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["OffsetOrder"]
-
 
 class OffsetOrder:
     """Follows the offsets of one partition."""

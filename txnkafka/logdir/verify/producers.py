@@ -27,8 +27,6 @@ from txnkafka.storage.formats import AbortedTxn, TxnIndexProblem, iter_producer_
 from txnkafka.storage.formats.limits import SNAPSHOT_LIMIT, TXN_INDEX_LIMIT
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["ProducerCheck", "damage_code"]
-
 
 class _SegmentTransactions(NamedTuple):
     """The transactions ended by the markers of one segment, by producer id and offset of the marker."""

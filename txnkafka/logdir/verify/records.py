@@ -16,8 +16,6 @@ from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, MAGIC_0, MAGIC_1, MA
 from txnkafka.record.chunk import ChunkDecoder, SelectedBatches
 from txnkafka.storage.formats.segment_reader import SegmentReader
 
-__all__ = ["RecordCheck"]
-
 
 class _TruncatedError(Exception):
     """Raised when the file was truncated while a window was checked; reading the next window reports it."""

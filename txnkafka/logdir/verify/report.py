@@ -26,10 +26,9 @@ from txnkafka.logdir.verify.directory import (
     read_epochs,
 )
 from txnkafka.logdir.verify.findings import Findings, Stopped
-from txnkafka.logdir.verify.log import LEVELS, LogCheck, Progress
+from txnkafka.logdir.verify.log import LEVELS as LEVELS
+from txnkafka.logdir.verify.log import LogCheck, Progress
 from txnkafka.model import TopicPartition
-
-__all__ = ["LEVELS", "VerifyReport", "verify", "verify_directories", "verify_partition"]
 
 UNREADABLE_PARTITION, UNREADABLE_FILE = "unreadable-partition", "unreadable-file"
 
@@ -71,8 +70,7 @@ def verify(
     each finding after the check of its partition, causes first and in the order of ``partitions``;
     ``on_partition`` with each partition before its check; ``progress`` with a file and the number of bytes
     checked since the last call. The threads of ``log_dir`` check a partition each, except with ``fail_fast``;
-    ``progress`` is called by any of them, one call at a time. Raises ValueError for an unknown ``level``.
-    """
+    ``progress`` is called by any of them, one call at a time. Raises ValueError for an unknown ``level``."""
     if level not in LEVELS:
         raise ValueError(f"level must be one of {', '.join(LEVELS)}, not {level!r}")
     run = _Run(Findings(fail_fast=fail_fast, on_finding=on_finding), level, progress or _no_progress)

@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from txnkafka.model import ProducerStateEntry
 
-__all__ = ["Replayed", "SnapshotProblem", "snapshot_problems"]
-
 NONE = -1
 
 

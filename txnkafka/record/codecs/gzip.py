@@ -18,8 +18,6 @@ from isal import igzip_lib, isal_zlib
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["GZIP_FILE", "compress_gzip", "decompress_gzip"]
-
 GZIP_FILE: str = igzip_lib.__file__
 
 _PLAIN_HEADER = b"\x1f\x8b\x08\x00"
@@ -57,8 +55,7 @@ def compress_gzip(payload: memoryview, level: int) -> bytes:
 
 def decompress_gzip(output: OutputBuffer, payload: memoryview, magic: int) -> int:
     """Decompress all members; bytes after a complete member that do not begin like another one are
-    ignored.
-    """
+    ignored."""
     body = _body(payload, 0)
     if body < 0:
         raise CorruptRecordError("gzip data does not begin with a gzip header")

@@ -33,8 +33,6 @@ except ImportError:  # free-threaded Python
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["LZ4_ERRORS", "LZ4_FILE", "compress_lz4", "decompress_lz4"]
-
 LZ4_ERRORS: tuple[type[Exception], ...] = () if lz4_block is None else (lz4_block.LZ4BlockError,)
 
 LZ4_FILE: str = "" if lz4_block is None else lz4_block._block.__file__

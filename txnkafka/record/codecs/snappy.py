@@ -16,8 +16,6 @@ import cramjam
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["compress_snappy", "decompress_snappy"]
-
 _read_u32 = struct.Struct(">I").unpack_from
 _u32 = struct.Struct(">I").pack
 _MAGIC = b"\x82SNAPPY\0"

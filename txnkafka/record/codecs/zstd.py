@@ -27,8 +27,6 @@ except ImportError:  # free-threaded Python
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record.output_buffer import OutputBuffer
 
-__all__ = ["ZSTD_ERRORS", "ZSTD_FILE", "compress_zstd", "decompress_zstd"]
-
 ZSTD_ERRORS: tuple[type[Exception], ...] = () if zstandard is None else (zstandard.ZstdError,)
 
 # The binding for cffi exports the functions, unlike the one that is imported; it is only named here.
@@ -85,8 +83,7 @@ def _content(output: OutputBuffer, end: int, data: memoryview, bound: int, annou
     """Decompress one frame of at most ``bound`` bytes to ``end``; returns the size of its content.
 
     The size is compared with the frame's header, since zstd itself does not always do so: not when the last
-    block is empty and the room is smaller.
-    """
+    block is empty and the room is smaller."""
     written = _decompress_into(data, output.room(end, bound))
     if announced is not None and written != announced:
         raise CorruptRecordError(f"a zstd frame announces {announced} bytes, but contains {written}")

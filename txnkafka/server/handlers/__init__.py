@@ -40,8 +40,7 @@ def serves(name: str, *, has_isolation_level: bool = False) -> Callable[[Handler
     """Register a function as the handler of an API.
 
     With ``has_isolation_level``, an unknown isolation level fails the request instead of the connection, as
-    in ``IsolationLevel.forId``.
-    """
+    in ``IsolationLevel.forId``."""
     (api,) = (each for each in APIS.values() if each.name == name)
 
     def register(handler: Handler) -> Handler:

@@ -54,8 +54,7 @@ def _named_by_both(
     broker: Broker, asked: Iterable[DeleteTopicState]
 ) -> dict[DeleteTopicState, DeletableTopicResult]:
     """Return refusals for topics that are given both by name and by id: one answer for both, with the
-    name.
-    """
+    name."""
     by_id = {each.topic_id: each for each in asked if each.name is None}
     found = {}
     for each in asked:

@@ -12,8 +12,6 @@ from typing import Any, Final
 
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["FIXED_ANSWERS"]
-
 _NO_AUTHORIZER: Final[dict[str, Any]] = {
     "error_code": ErrorCode.SECURITY_DISABLED,
     "error_message": "No Authorizer is configured.",

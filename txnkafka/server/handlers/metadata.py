@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.server.peer import Peer, Reply
 
-__all__ = ["ALL_OF_CLUSTER", "ALL_OF_GROUP", "ALL_OF_TOPIC", "INTERNAL_TOPICS", "error_of", "handle"]
-
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
 # Bits by AclOperation, from AclEntry.supportedOperations.
 ALL_OF_TOPIC: Final = sum(1 << code for code in (3, 4, 5, 6, 7, 8, 10, 11))

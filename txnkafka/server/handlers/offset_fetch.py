@@ -45,8 +45,7 @@ class _Topic(NamedTuple):
 
 class _Group(NamedTuple):
     """A group of the request; ``topics`` is None for all topics. ``member`` is the id and epoch of the
-    requesting member.
-    """
+    requesting member."""
 
     group_id: str
     topics: Sequence[_Topic] | None
@@ -186,8 +185,7 @@ def _topics(broker: Broker, group: _Group, offsets: Fetched) -> Sequence[_Topic]
 
 def _shown(topic: _Topic, partition: int, missing: ErrorCode, offsets: Fetched) -> dict[str, Any]:
     """Return the fields of a partition, for all versions; ``missing`` is the error of a partition without
-    an offset.
-    """
+    an offset."""
     if topic.name is None:
         found = CommittedOffset(error=ErrorCode.UNKNOWN_TOPIC_ID)
     else:

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.server.metrics.request_counts import RequestCounts
     from txnkafka.server.tcp import Server
 
-__all__ = ["MOST_SERIES", "Row", "collected"]
-
 MOST_SERIES: Final = 1000  # partitions and groups that get their own series
 LATE_MS: Final = (
     300_000  # beyond transaction.max.timeout.ms (ProducerStateManager.LATE_TRANSACTION_BUFFER_MS)
@@ -97,8 +95,7 @@ def _groups(broker: Broker) -> Iterator[Row]:
 
 def _lags(broker: Broker) -> Iterator[Row]:
     """Yield the lag of the first committed offsets. A broker may have millions, and no request is served
-    during the collection.
-    """
+    during the collection."""
     loaded = broker.groups.coordinator.partitions.loaded.values()
     count = sum(partition.offsets.committed_count for partition in loaded)
     for each in islice(chain.from_iterable(here.offsets.all_committed() for here in loaded), MOST_SERIES):
@@ -145,8 +142,7 @@ def _logs(broker: Broker, now_ms: int) -> Iterator[Row]:
 
 def _has_late_transaction(log: Any, late_ms: int) -> bool:
     """Return whether a transaction is open whose last record is before ``late_ms``. Most logs have no open
-    transaction.
-    """
+    transaction."""
     if log.last_stable_offset >= log.log_end_offset:
         return False
     return any(entry.last_timestamp < late_ms for entry in log.producers.open_transactions())

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import Final
 
-__all__ = ["BOUNDS", "Durations"]
-
 BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Upper bounds of the buckets, in seconds; a bucket without a bound follows."""
 

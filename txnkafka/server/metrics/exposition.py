@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from txnkafka.server.metrics.table import Metric
     from txnkafka.server.tcp import Server
 
-__all__ = ["MetricsServer"]
-
 Value = TypeVar("Value")
 LOG = logging.getLogger("txnkafka.server")
 COLLECT_SECONDS: Final = 5.0
@@ -86,8 +84,7 @@ class MetricsServer:
 
     def _asked(self, ask: Callable[[], Value]) -> Value:
         """Return the result of ``ask`` in the thread of the loop. Raises TimeoutError when the loop does
-        not answer.
-        """
+        not answer."""
         answer: Future[Value] = Future()
 
         def call() -> None:
@@ -122,8 +119,7 @@ class MetricsServer:
 
     def _state(self, *, is_ready: bool) -> str:
         """Return the problem, or an empty text: the loop does not answer, or, with ``is_ready``, clients
-        cannot connect.
-        """
+        cannot connect."""
         server = self._server
         try:
             is_serving = self._asked(lambda: server.is_listening and not server.is_stopping)

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from txnkafka.server.peer import Reply
     from txnkafka.wire.messages.apis import Api
 
-__all__ = ["OTHERS", "RequestCounts"]
-
 MOST_TOPICS: Final = 1000
 OTHERS: Final = "(others)"  # not a valid topic name
 _FENCED: Final = (ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_EPOCH)
@@ -43,8 +41,7 @@ class _Sent(NamedTuple):
 class RequestCounts:
     """Counters by API (``requests``, ``errors``, ``seconds``) and by topic (``messages_in`` and the others).
 
-    At most a thousand existing topics are counted by name, all others as ``OTHERS``.
-    """
+    At most a thousand existing topics are counted by name, all others as ``OTHERS``."""
 
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()

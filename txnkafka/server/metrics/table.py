@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
-__all__ = ["METRICS", "Metric"]
-
 
 class Metric(NamedTuple):
     """One metric. ``kind`` is the type in Prometheus; ``kafka`` is empty for metrics of this broker alone."""

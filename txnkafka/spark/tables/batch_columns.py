@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from txnkafka.record.chunk import SelectedBatches
 
-__all__ = ["OUTCOMES", "BatchWindow", "SegmentOutcomes", "to_arrow"]
-
 OUTCOMES = ("aborted", "committed", "open", "undecided")  # the first two are numbered like control types
 CODECS = tuple(codec.label for codec in CompressionType)
 
@@ -113,8 +111,7 @@ def _field(name: str, *, unknown: int | None = None) -> Column:
 
 def _timestamps(name: str, horizon: bool | None = None) -> Column:
     """Build a timestamp column; null for a missing one. ``horizon``: only for batches with a delete
-    horizon, or only for batches without one.
-    """
+    horizon, or only for batches without one."""
 
     def column(window: BatchWindow, kind: Any) -> Any:
         import pyarrow as pa

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from txnkafka.logdir import PartitionView
 
-__all__ = ["BATCHES"]
-
 COLUMNS = table_columns(
     {
         "topic": STRING,

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from txnkafka.logdir import PartitionView
 
-__all__ = ["FINDINGS", "FindingsTask"]
-
 COLUMNS = table_columns(
     {
         "topic": STRING,

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     from txnkafka.logdir import PartitionView
     from txnkafka.wire.records import OffsetAndMetadata
 
-__all__ = ["OFFSETS"]
-
 COLUMNS = table_columns(
     {
         "group": STRING,

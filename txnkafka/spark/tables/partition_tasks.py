@@ -16,8 +16,6 @@ from txnkafka.spark.plan import open_log_dir, task_bytes
 from txnkafka.spark.selection import chosen_partitions
 from txnkafka.spark.worker import settled
 
-__all__ = ["Sources", "chosen_or_all", "each_partition", "plan_partitions", "source_tasks"]
-
 Sources = tuple[PartitionSource, ...]
 T = TypeVar("T")
 
@@ -31,8 +29,7 @@ def plan_partitions(paths: Iterable[str], options: ReadOptions, parallelism: int
 
 def chosen_or_all(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
     """Return the partitions that ``options`` select; without a selection all, including Kafka's internal
-    topics.
-    """
+    topics."""
     if options.topics is None and options.topic_pattern is None and options.assigned is None:
         return log_dir.topic_partitions
     return chosen_partitions(log_dir, options)

@@ -14,8 +14,6 @@ from txnkafka.spark.tables.table import Table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["RECORDS"]
-
 
 def _rows(tasks: Iterable[ReadTask], schema: pa.Schema, options: ReadOptions) -> Iterator[pa.RecordBatch]:
     return TaskReader(schema, options)(tasks)

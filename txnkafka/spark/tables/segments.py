@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchIndex
     from txnkafka.logdir import PartitionView, SegmentReader
 
-__all__ = ["SEGMENTS"]
-
 COLUMNS = table_columns(
     {
         "topic": STRING,

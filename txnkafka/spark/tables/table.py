@@ -31,22 +31,6 @@ from txnkafka.spark.schema import check_fields, named_columns
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = [
-    "BOOLEAN",
-    "INT",
-    "LONG",
-    "RANGES",
-    "SELECTION",
-    "SIZES",
-    "STRING",
-    "TIMESTAMP",
-    "Table",
-    "arrow_schema_of",
-    "batches_of_rows",
-    "microseconds",
-    "table_columns",
-]
-
 BOOLEAN, INT, LONG, STRING, TIMESTAMP = (
     BooleanType(),
     IntegerType(),
@@ -80,8 +64,7 @@ Kind = BooleanType | IntegerType | LongType | StringType | TimestampType
 class Table(Generic[Task]):
     """One table. ``columns`` include their nullability; ``keywords`` are the keywords of ReadKeywords that
     apply to it. ``plan(paths, options, parallelism)`` runs on the driver, ``rows(tasks, schema, options)``
-    in the executors: it returns the columns in ``schema``, in its order.
-    """
+    in the executors: it returns the columns in ``schema``, in its order."""
 
     columns: StructType
     keywords: frozenset[str]

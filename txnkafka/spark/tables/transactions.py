@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
     from txnkafka.logdir import PartitionView
 
-__all__ = ["TRANSACTIONS", "TransactionsTask"]
-
 COLUMNS = table_columns(
     {
         "topic": STRING,
@@ -110,8 +108,7 @@ def _partition(
 
 def _transactions(view: PartitionView, end: int) -> Iterator[TransactionRange]:
     """Yield the transactions in the log, and open ones whose first records, or all of them, were deleted,
-    which are only in the producer snapshot.
-    """
+    which are only in the producer snapshot."""
     first_offsets = {txn.producer_id: txn.first_offset for txn in view.open_transactions}
     for txn in view.iter_transactions(end_offset=end):
         if txn.outcome == "open":

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.cleaner.batch_reader import Window
     from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
 
-__all__ = ["BatchFilter"]
-
 _LAST_MS = 2**63 - 1  # largest timestamp; with a longer retention, tombstones and markers stay for ever
 
 
@@ -53,8 +51,7 @@ class BatchFilter:
     """Filters the batches of a log in offset order, beginning with the first.
 
     ``kept`` and ``dropped`` count data records; ``kept_aborts`` are the ABORT markers whose transactions
-    still have batches.
-    """
+    still have batches."""
 
     def __init__(
         self,
@@ -75,9 +72,7 @@ class BatchFilter:
         self._reader = BatchReader()
         self._compressors: dict[int, Compressor] = {}
 
-    def filter(
-        self, window: Window, number: int, header: BatchHeader, *, ends_segment: bool
-    ) -> Bytes | None:
+    def filter(self, window: Window, number: int, header: BatchHeader, *, ends_segment: bool) -> Bytes | None:
         """Return the bytes to write for a batch, or None. Raises CorruptRecordError."""
         if header.attributes & ATTRIBUTE_CONTROL:
             left = self._filter_marker(window, number, header)

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from txnkafka._core.scan import BatchHeader, BatchIndex
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["BatchReader", "Window", "cost_of"]
-
 _BATCH_COST = 2 << 10  # per batch, in addition to its bytes
 _COMPRESSED_COST = 16  # per byte of a compressed batch
 _PARTS = ("offsets", "data", "validity")

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import Bytes, DataFiles
 
-__all__ = ["CleanedSegment"]
-
 
 class CleanedSegment(LogSegment):
     """A LogSegment written as a whole."""
@@ -24,9 +22,7 @@ class CleanedSegment(LogSegment):
     def __init__(
         self, data_files: DataFiles, directory: str, base_offset: int, config: LogConfig, *, created_ms: int
     ) -> None:
-        super().__init__(
-            data_files, directory, base_offset, config, created_ms=created_ms, suffix=".cleaned"
-        )
+        super().__init__(data_files, directory, base_offset, config, created_ms=created_ms, suffix=".cleaned")
 
     def extend(self, batches: Sequence[tuple[Bytes, int, int]]) -> None:
         """Append batches, each with its last offset and largest timestamp. Raises OSError, after which the

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.formats.txn_index import AbortedTxn
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["CleanedTransactions"]
-
 _last_offset = attrgetter("last_offset")
 
 

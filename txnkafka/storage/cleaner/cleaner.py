@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["Cleaner"]
-
 _LARGEST = 2**31 - 1  # positions in an index
 _PART_BYTES = 128 << 10  # bytes per write
 _SYNC_BYTES = 1 << 20  # bytes between two syncs, to keep each sync short

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
 
     Steps = Generator[Callable[[], None] | None]
 
-__all__ = ["CleanStats", "CleanerPass", "group_segments"]
-
 PIECE_COST: Final = 512 << 10  # of one piece, in bytes; see batch_reader.cost_of
 _HEADER_COST: Final = 64  # of a batch if only its header is read
 _INT32_MAX: Final = 2**31 - 1
@@ -46,8 +44,7 @@ _NEVER: Final = 2**63 - 1
 class CleanStats(NamedTuple):
     """The result of a pass. Below ``end_offset`` the log is clean; the next pass begins there.
 
-    Records are the checked data records; bytes and segments are the rewritten ones.
-    """
+    Records are the checked data records; bytes and segments are the rewritten ones."""
 
     first_dirty_offset: int
     first_uncleanable_offset: int
@@ -179,13 +176,9 @@ class CleanerPass:
             self.is_swapping = False
         count = sum(map(len, groups)), len(groups)
         records = cleaner.filter.kept, cleaner.filter.dropped
-        self.stats = CleanStats(
-            dirty, uncleanable, keys.latest_offset + 1, *count, before, after, *records
-        )
+        self.stats = CleanStats(dirty, uncleanable, keys.latest_offset + 1, *count, before, after, *records)
 
-    def _in_pieces(
-        self, steps: Generator[int], needed: Sequence[LogSegment], last: LogSegment
-    ) -> Steps:
+    def _in_pieces(self, steps: Generator[int], needed: Sequence[LogSegment], last: LogSegment) -> Steps:
         """Yield calls that together run all ``steps``. The ``needed`` segments and the ``last`` one, where
         the range ends, must exist until the end."""
         is_over = False

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.cleaner.cleaner_pass import CleanStats
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["DEFAULT_CLEANER", "clean", "clean_dirtiest", "dirtiest_first"]
-
 LOG = logging.getLogger("txnkafka.storage")
 DEFAULT_CLEANER = CleanerConfig()
 

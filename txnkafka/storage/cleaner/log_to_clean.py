@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["LogToClean"]
-
 
 class LogToClean(NamedTuple):
     """A log and its cleanable range; ``must_clean``: some records in the range are older than

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.cleaner.cleaned_transactions import CleanedTransactions
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["map_offsets"]
-
 
 def map_offsets(
     keys: OffsetMap, segments: Sequence[LogSegment], begin: int, end: int, transactions: CleanedTransactions

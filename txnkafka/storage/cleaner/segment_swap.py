@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["swap_segments"]
-
 
 def swap_segments(
     log: PartitionLog, cleaned: CleanedSegment, replaced: Sequence[LogSegment], *, now_ms: int

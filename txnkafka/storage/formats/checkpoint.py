@@ -21,21 +21,6 @@ from txnkafka.storage.formats.topic_id import parse_topic_id
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping
 
-__all__ = [
-    "CleanShutdown",
-    "EpochEntry",
-    "PartitionMetadata",
-    "format_clean_shutdown",
-    "format_leader_epoch_checkpoint",
-    "format_offset_checkpoint",
-    "format_partition_metadata",
-    "parse_clean_shutdown",
-    "parse_leader_epoch_checkpoint",
-    "parse_offset_checkpoint",
-    "parse_partition_metadata",
-    "parse_repair",
-]
-
 _NUMBER = re.compile(rb"[+-]?[0-9]{1,20}")
 _LINE = re.compile(rb"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
 _WHITESPACE = b" \t\n\x0b\f\r"

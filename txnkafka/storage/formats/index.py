@@ -34,16 +34,6 @@ if TYPE_CHECKING:
 
     from txnkafka.env import DataFile
 
-__all__ = [
-    "OFFSET_ENTRY",
-    "TIME_ENTRY",
-    "IndexProblem",
-    "OffsetIndex",
-    "OffsetPosition",
-    "TimeIndex",
-    "TimestampOffset",
-]
-
 _MAX_PROBLEMS = 100
 OFFSET_ENTRY = struct.Struct(">ii")  # (last offset relative to the segment's base, position)
 TIME_ENTRY = struct.Struct(">qi")  # timestamp, relative offset
@@ -243,8 +233,7 @@ class OffsetIndex(_SparseIndex):
     ) -> list[IndexProblem]:
         """Return at most a hundred faults of entries in a log of ``log_size`` bytes that ends before
         ``end_offset``. With ``last_offsets``, by position of each batch, every entry is compared with its
-        batch.
-        """
+        batch."""
         base = self.base_offset
         found = self._slot_problems()
         found += _column_problems("offset", lambda: self.column(0), base, _end(end_offset, base))

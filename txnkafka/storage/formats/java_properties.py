@@ -14,8 +14,6 @@ from txnkafka.errors import CorruptFileError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Property", "parse_properties"]
-
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|.)", re.DOTALL)
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
 # The key, up to the first unescaped separator; the separator; the value, up to a bad \\u.

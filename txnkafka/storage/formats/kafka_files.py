@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from txnkafka.env import DirectoryEntry, FileSystem
 
-__all__ = ["foreign_names", "holds_log"]
-
 _TEMPORARY: Final = ".tmp"  # suffix of a small file during its replacement
 _OF_A_DIRECTORY: Final = BROKER_FILES | {CLEAN_SHUTDOWN_FILE, META_PROPERTIES, "remote-log-index-cache"}
 _OF_A_PARTITION: Final = frozenset((LEADER_EPOCH_CHECKPOINT, PARTITION_METADATA, "quorum-state"))
@@ -49,8 +47,7 @@ def foreign_names(files: FileSystem, path: str, entries: Collection[DirectoryEnt
     ``app-1/notes.txt``. A partition-like directory without any of Kafka's files is returned itself, as
     ``app-1/``. Raises OSError.
 
-    A directory that is a link, or cannot be listed, is left out: it is never written to.
-    """
+    A directory that is a link, or cannot be listed, is left out: it is never written to."""
     found = []
     for entry in entries:
         if entry.may_be_directory and parse_partition_directory(entry.name) is not None:

@@ -14,30 +14,6 @@ from typing import Final, Literal, NamedTuple
 
 from txnkafka.model import TopicPartition
 
-__all__ = [
-    "BOOTSTRAP_CHECKPOINT",
-    "BROKER_FILES",
-    "CLEANER_OFFSET_CHECKPOINT",
-    "CLEAN_SHUTDOWN_FILE",
-    "HIGH_WATERMARK_CHECKPOINT",
-    "LEADER_EPOCH_CHECKPOINT",
-    "LOCK_FILE",
-    "LOG_START_OFFSET_CHECKPOINT",
-    "META_PROPERTIES",
-    "PARTITION_METADATA",
-    "RECOVERY_POINT_CHECKPOINT",
-    "DirectoryState",
-    "FileKind",
-    "FileSuffix",
-    "PartitionDirectory",
-    "SegmentFile",
-    "file_name",
-    "is_metadata_snapshot",
-    "marked_directory",
-    "parse_partition_directory",
-    "parse_segment_file",
-]
-
 LOCK_FILE: Final = ".lock"
 META_PROPERTIES: Final = "meta.properties"
 CLEAN_SHUTDOWN_FILE: Final = ".kafka_cleanshutdown"

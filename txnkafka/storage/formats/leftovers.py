@@ -15,8 +15,6 @@ from typing import NamedTuple
 
 from txnkafka.storage.formats.layout import SegmentFile
 
-__all__ = ["Leftovers", "is_replaced", "leftovers", "replaced_offsets"]
-
 _NEVER = 1 << 63
 
 

@@ -26,16 +26,6 @@ from txnkafka.errors import CorruptFileError
 if TYPE_CHECKING:
     from txnkafka.env import FileSystem
 
-__all__ = [
-    "CHECKPOINT_LIMIT",
-    "EPOCHS_LIMIT",
-    "INDEX_LIMIT",
-    "SMALL_FILE_LIMIT",
-    "SNAPSHOT_LIMIT",
-    "TXN_INDEX_LIMIT",
-    "read_derived",
-]
-
 CHECKPOINT_LIMIT: Final = 16 << 20
 EPOCHS_LIMIT: Final = 4 << 20
 SMALL_FILE_LIMIT: Final = 256 << 10

@@ -19,8 +19,6 @@ from txnkafka._core.scan import BatchIndex
 from txnkafka.record.crc import first_invalid_crc
 from txnkafka.storage.formats.order import NO_LIMIT, IsIntact, all_intact, misplaced_batches
 
-__all__ = ["BROKER", "OWNER", "End", "EndRule", "decide_end", "fault_of", "first_bad", "first_unsettled"]
-
 NEWEST_MAGIC = 2
 BAD_CRC = "the bytes of the batch that begins there do not match its CRC"
 BAD_MAGIC = "the batch that begins there has an unknown magic"

@@ -19,8 +19,6 @@ from txnkafka.storage.formats.topic_id import parse_topic_id
 if TYPE_CHECKING:
     from txnkafka.storage.formats.java_properties import Property
 
-__all__ = ["MetaProperties", "format_meta_properties", "parse_meta_properties"]
-
 _NODE_ID = re.compile(r"[+-]?[0-9]{1,10}")
 
 

@@ -14,8 +14,6 @@ from collections.abc import Callable
 
 from txnkafka._core.scan import BatchHeader, BatchIndex
 
-__all__ = ["NO_LIMIT", "IsIntact", "all_intact", "misplaced_batches", "repeated_batches"]
-
 NO_LIMIT = (1 << 63) - 1
 IsIntact = Callable[[BatchIndex, int], bool]
 """Returns True if a batch of an index has a correct CRC; called for batches that contradict the next one."""
@@ -30,8 +28,7 @@ def misplaced_batches(
     index: BatchIndex, next_offset: int, limit: int = NO_LIMIT, is_intact: IsIntact = all_intact
 ) -> list[int]:
     """Return the numbers of the batches whose offsets cannot be right. ``next_offset`` is the end offset of
-    the log before ``index``, ``limit`` the base offset of the batches after it.
-    """
+    the log before ``index``, ``limit`` the base offset of the batches after it."""
     if index.disorder(next_offset) == len(index) and (not len(index) or index.last_offset[-1] < limit):
         return []
     found: list[int] = []

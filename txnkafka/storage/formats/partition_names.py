@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DirectoryEntry
     from txnkafka.storage.formats.layout import PartitionDirectory
 
-__all__ = [
-    "NamedPartition",
-    "concerns_one_partition",
-    "fault_of_file",
-    "fits_checkpoint",
-    "named_partitions",
-    "unreadable",
-]
-
 LOG = logging.getLogger("txnkafka.storage")
 _WHITESPACE = " \t\n\x0b\f\r"
 # Errors of one path, its permissions, or one inode. A failing or full disk, and a lack of

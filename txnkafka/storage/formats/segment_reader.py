@@ -21,8 +21,6 @@ from txnkafka.errors import CorruptRecordError, FileChangedError, LogDirError
 from txnkafka.record.batch_header import BATCH_LENGTH, LOG_OVERHEAD, MIN_FRAME
 from txnkafka.record.crc import first_invalid_crc
 
-__all__ = ["MAX_OPEN_SEGMENTS", "LogFileReader", "SegmentReader", "divided"]
-
 MAPPED_WINDOW_BYTES = 4 << 20  # headers are scanned first, and should still be cached when records are read
 ZERO_WINDOWS = 16  # limit of windows of zeros read; a preallocated segment may have 1 GiB
 MAX_OPEN_SEGMENTS = 64  # above it, a partition closes each segment after a pass
@@ -131,8 +129,7 @@ class LogFileReader:
         The last window's index has the reason why the batches end. A window is 4 MiB for a mapped file, else
         the ``window_bytes`` of its file system, or one batch if that is larger. ``examine`` is called with
         each window before it is yielded, and again if the file has changed; later uses of a window's bytes
-        must check ``settled``.
-        """
+        must check ``settled``."""
         try:
             yield from self._windows(start, self.size if end is None else min(end, self.size), examine)
         finally:
@@ -340,8 +337,7 @@ def divided(windows: Iterable[BatchIndex]) -> Iterator[BatchIndex]:
     """Join the batches of ``windows`` (at least one) to indexes of about MAX_INDEXED_BATCHES.
 
     They are divided where offsets are in order, so that a search for misplaced batches sees every batch's
-    neighbours, unless the order is wrong everywhere. The last index has the reason why the batches end.
-    """
+    neighbours, unless the order is wrong everywhere. The last index has the reason why the batches end."""
     part = BatchIndex()
     for index in windows:
         if len(part) >= MAX_INDEXED_BATCHES and _may_divide(part, index):

@@ -10,8 +10,6 @@ from __future__ import annotations
 import base64
 import re
 
-__all__ = ["parse_topic_id", "topic_id_from_bytes", "topic_id_to_bytes"]
-
 _TOPIC_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 _ZERO = bytes(16)
 

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-__all__ = ["ENTRY_SIZE", "AbortedTxn", "TxnIndexProblem", "iter_txn_index", "packed", "parse_txn_index"]
-
 _ENTRY = struct.Struct(">bbqqqq")  # Kafka's reader uses only the first byte as the version
 ENTRY_SIZE = _ENTRY.size
 _MAX_PROBLEMS = 100

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.append_info import AppendRequest
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["append_all"]
-
 
 def append_all(
     log: PartitionLog, requests: Iterable[AppendRequest], *, now_ms: int, leader_epoch: int = 0
@@ -42,8 +40,7 @@ def append_all(
     An answer is an AppendInfo, or the error that ``PartitionLog.append`` would raise. When a write fails, all
     batches answered since the previous write get its KafkaStorageError, also refused ones and duplicates:
     their answers may depend on batches that are not in the log. The callers' buffers must not change until
-    this function returns.
-    """
+    this function returns."""
     waiting = _WaitingBatches(log, now_ms, leader_epoch)
     try:
         for request in requests:

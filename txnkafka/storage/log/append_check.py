@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_validator import AppendOrigin
     from txnkafka.storage.log.verification import PendingVerification, VerificationState
 
-__all__ = ["Appendable", "check", "is_verified", "validate"]
-
 LAST_OFFSET = 2**63 - 2  # the following log end must also fit into 64 bits
 
 

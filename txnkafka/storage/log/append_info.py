@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from txnkafka._core.log_writer import AppendInfo, appended, duplicate
+from txnkafka._core.log_writer import AppendInfo as AppendInfo
+from txnkafka._core.log_writer import appended as appended
+from txnkafka._core.log_writer import duplicate as duplicate
 from txnkafka.storage.log.log_validator import AppendOrigin
 from txnkafka.storage.log.verification import NO_GUARD
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
-
-__all__ = ["AppendInfo", "AppendRequest", "appended", "duplicate"]
 
 
 class AppendRequest(NamedTuple):

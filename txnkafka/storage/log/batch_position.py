@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka._core.scan import BatchPosition, find_batch
+from txnkafka._core.scan import BatchPosition as BatchPosition
+from txnkafka._core.scan import find_batch
 from txnkafka.record.batch_header import HEADER_SIZE
 
 if TYPE_CHECKING:
     from txnkafka.env import ReadableFile
-
-__all__ = ["BatchPosition", "find_batch_in"]
 
 # Kafka's default index interval, plus the following header.
 READ_BYTES = 4096 + HEADER_SIZE

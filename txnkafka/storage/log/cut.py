@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from txnkafka.storage.log.leader_epochs import LeaderEpochs
 
-__all__ = ["Cut"]
-
 
 class Cut(NamedTuple):
     """The segments numbered ``[first, last)`` remain; the last one is cut at ``position``. If no segment

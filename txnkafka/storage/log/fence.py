@@ -15,8 +15,6 @@ from txnkafka.errors import KafkaError, KafkaStorageError
 if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
 
-__all__ = ["Fence"]
-
 LOG = logging.getLogger("txnkafka.storage")
 
 

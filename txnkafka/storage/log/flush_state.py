@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segments import LogSegments
     from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 
-__all__ = ["FlushState"]
-
 _NOTHING_LEFT: Final = (1 << 63) - 1
 
 

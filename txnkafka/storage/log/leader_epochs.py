@@ -11,8 +11,6 @@ from collections.abc import Iterable
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH
 from txnkafka.storage.formats.checkpoint import EpochEntry
 
-__all__ = ["LeaderEpochs"]
-
 
 class LeaderEpochs:
     """Entries whose epochs and start offsets both increase."""

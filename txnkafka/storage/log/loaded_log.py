@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
     from txnkafka.storage.log.repair_step import RepairStep
 
-__all__ = ["LoadedLog"]
-
 
 @dataclass(frozen=True)
 class LoadedLog:
@@ -27,8 +25,7 @@ class LoadedLog:
 
     All data below ``log_end_offset`` is durable: recovery point and high watermark equal the log end.
     ``epoch_file_is_current`` is False if the epochs on the disk differ from ``epochs``. ``producers`` is the
-    state at the log end, as of ``loaded_ms``. ``repairs`` lists the changes made by recovery.
-    """
+    state at the log end, as of ``loaded_ms``. ``repairs`` lists the changes made by recovery."""
 
     segments: Sequence[LogSegment]
     log_start_offset: int

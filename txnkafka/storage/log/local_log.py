@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.open_files import OpenFiles
     from txnkafka.storage.log.segment_deletion import FileRemoval
 
-__all__ = ["LocalLog"]
-
 LOG = logging.getLogger("txnkafka.storage")
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.log_segments import LogSegments
 
-__all__ = ["LogOffsetMetadata", "OffsetPositions", "bytes_between"]
-
 
 class LogOffsetMetadata(NamedTuple):
     """An offset and its place: in the segment with ``segment_base_offset``, the ``position`` of the first
@@ -129,9 +127,7 @@ class OffsetPositions:
         )
 
 
-def bytes_between(
-    segments: Sequence[LogSegment], begin: LogOffsetMetadata, end: LogOffsetMetadata
-) -> int:
+def bytes_between(segments: Sequence[LogSegment], begin: LogOffsetMetadata, end: LogOffsetMetadata) -> int:
     """Return the number of log bytes from ``begin`` to ``end``; 0 unless ``begin`` is before ``end``. If the
     segment of ``begin`` was deleted, it is not counted (``LogOffsetMetadata.positionDiff``, which compares
     positions of one segment only)."""

@@ -15,15 +15,12 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
     from txnkafka.storage.log.log_segments import LogSegments
 
-__all__ = ["LogOffsets"]
-
 
 class LogOffsets(LogEnds):
     """``log_start <= last_stable <= high_watermark <= log_end``, except that the last stable offset may be
     below the log start by a part of a batch, as in Kafka. ``positions`` has their places in ``segments``.
 
-    Raises ValueError for a change that violates this order.
-    """
+    Raises ValueError for a change that violates this order."""
 
     __slots__ = ("_producers", "positions")
 

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_offset_metadata import LogOffsetMetadata
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["LogRead", "read"]
-
 _READ_COMMITTED = IsolationLevel.READ_COMMITTED
 _first_offset = attrgetter("first_offset")
 
@@ -36,8 +34,7 @@ class LogRead(NamedTuple):
     The caller must release ``records``. Its first batch may begin below the requested offset; without data,
     it is empty and has the position where the offset will be. ``aborted_transactions`` has the transactions
     with data in the slice, sorted by first offset; if ``max_bytes`` ended the slice, also some that begin up
-    to one index interval after it. It is None unless the read was read_committed.
-    """
+    to one index interval after it. It is None unless the read was read_committed."""
 
     records: LogSlice
     aborted_transactions: list[AbortedTxn] | None
@@ -58,8 +55,7 @@ def read(
     one. With ``at_least_one`` that batch is whole, whatever its size. Without an isolation level the read
     ends at the log end.
 
-    Raises OffsetOutOfRangeError below the log start and after the log end, CorruptRecordError and OSError.
-    """
+    Raises OffsetOutOfRangeError below the log start and after the log end, CorruptRecordError and OSError."""
     offsets = log.offsets
     if not offsets.log_start <= offset <= offsets.log_end:
         raise OffsetOutOfRangeError(
@@ -75,9 +71,7 @@ def read(
         stable = offsets.last_stable
     records, end_offset, number = _slice(log, offset, limit, max_bytes, at_least_one=at_least_one)
     aborted = aborted_transactions(log, number, offset, end_offset) if committed and records.size else []
-    return LogRead(
-        records, aborted if committed else None, offsets.high_watermark, stable, offsets.log_start
-    )
+    return LogRead(records, aborted if committed else None, offsets.high_watermark, stable, offsets.log_start)
 
 
 def _slice(

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.record.batch import Record
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["parts_of_log", "records_of_log"]
-
 Header = tuple[int, int, int, int]  # last offset, producer id, attributes, control type
 
 

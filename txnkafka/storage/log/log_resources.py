@@ -5,8 +5,6 @@ from __future__ import annotations
 from txnkafka.storage.log.log_validator import LogValidator
 from txnkafka.storage.log.open_files import OpenFiles
 
-__all__ = ["LogResources"]
-
 
 class LogResources:
     """``validator`` owns the buffers for validation, ``open_files`` the limit on open files. Only one thread

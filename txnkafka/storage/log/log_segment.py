@@ -18,8 +18,10 @@ from txnkafka.model import NO_TIMESTAMP
 from txnkafka.storage.formats.index import OffsetIndex, OffsetPosition, TimeIndex
 from txnkafka.storage.formats.segment_reader import SegmentReader
 from txnkafka.storage.log.batch_position import BatchPosition, find_batch_in
-from txnkafka.storage.log.segment_files import DELETED, SegmentFiles
-from txnkafka.storage.log.segment_indexes import SPARSE, read_indexes
+from txnkafka.storage.log.segment_files import DELETED as DELETED
+from txnkafka.storage.log.segment_files import SegmentFiles
+from txnkafka.storage.log.segment_indexes import SPARSE as SPARSE
+from txnkafka.storage.log.segment_indexes import read_indexes
 from txnkafka.storage.log.txn_index_file import TxnIndexFile
 
 if TYPE_CHECKING:
@@ -29,8 +31,6 @@ if TYPE_CHECKING:
     from txnkafka.config import LogConfig
     from txnkafka.env import Bytes, DataFile, DataFiles
     from txnkafka.storage.formats.layout import FileKind, FileSuffix
-
-__all__ = ["DELETED", "OUT_OF_ORDER", "SPARSE", "LogSegment"]
 
 LOG = logging.getLogger("txnkafka.storage")
 OUT_OF_ORDER = "offsets go back in the log; 'txnkafka repair --full' says where"

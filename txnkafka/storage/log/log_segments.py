@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.batch_position import BatchPosition
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["LogSegments", "segment_number"]
-
 _KEPT_INDEXES = 8  # number of closed segments with indexes in memory
 
 

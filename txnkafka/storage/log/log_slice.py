@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from txnkafka.env import DataFile
 
-__all__ = ["LogSlice", "SlicedFile"]
-
 _NO_END = (1 << 63) - 1
 
 
@@ -53,8 +51,7 @@ class LogSlice:
     with a batch; the last batch may be partial, as in every fetch from Kafka: consumers ignore it.
 
     The caller releases the slice, by ``release`` or a ``with`` statement; a slice that is garbage collected
-    without that releases itself with a ResourceWarning.
-    """
+    without that releases itself with a ResourceWarning."""
 
     __slots__ = ("_held", "base_offset", "position", "size")
 

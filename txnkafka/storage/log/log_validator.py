@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from txnkafka._core.validate import IncomingBatch
     from txnkafka.config import LogConfig
 
-__all__ = ["AppendOrigin", "LogValidator", "batch_rules"]
-
 MOST_RECORD_ERRORS = 100  # per error
 _LEVELS = {"gzip": "compression_gzip_level", "lz4": "compression_lz4_level", "zstd": "compression_zstd_level"}
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from txnkafka._core.producer_table import ProducerTable
     from txnkafka.storage.log.log_segments import LogSegments
 
-__all__ = ["search_older_batches"]
-
 SEARCHED_BYTES = 64 << 20
 PIECE_BYTES = 1 << 20
 
@@ -41,4 +39,3 @@ def search_older_batches(
         if left <= 0 or not producers.misses_older(producer_id):
             break
     producers.end_search(producer_id)
-

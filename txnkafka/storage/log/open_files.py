@@ -11,8 +11,6 @@ from __future__ import annotations
 import resource
 from typing import Protocol
 
-__all__ = ["OpenFiles"]
-
 _LIMIT = 800  # leaves room for slices, sockets and a flush's files below the usual limit of 1,024
 
 

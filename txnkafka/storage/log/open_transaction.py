@@ -13,8 +13,6 @@ if TYPE_CHECKING:
 
     from txnkafka.storage.log.log_segments import LogSegments
 
-__all__ = ["Beginning", "beginning_of"]
-
 PIECE_BYTES = 1 << 20
 
 
@@ -67,9 +65,7 @@ def _backwards(segments: LogSegments, number: int, since_ms: int) -> Iterator[Ba
 
 
 def _last_marker(index: BatchIndex, producer_id: int, below: int) -> int | None:
-    columns = zip(
-        index.producer_id, index.base_offset, index.attributes, index.max_timestamp, strict=True
-    )
+    columns = zip(index.producer_id, index.base_offset, index.attributes, index.max_timestamp, strict=True)
     found = [
         timestamp
         for producer, offset, attributes, timestamp in columns

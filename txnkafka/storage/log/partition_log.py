@@ -61,8 +61,7 @@ class PartitionLog(LogWriter):
 
     ``segments`` are ascending; appends go to ``active``. All data below ``recovery_point`` is durable.
     ``fenced`` is the error that stopped appends. Only the process that opened the log may change it; a forked
-    child may read its state in memory. ``LogWriter`` has ``append``.
-    """
+    child may read its state in memory. ``LogWriter`` has ``append``."""
 
     config: LogConfig
     guarded_by: Fence

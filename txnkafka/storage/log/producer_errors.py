@@ -11,8 +11,6 @@ if TYPE_CHECKING:
     from txnkafka._core.producer_rules import Checked
     from txnkafka.model import TopicPartition
 
-__all__ = ["as_refusal", "refusal"]
-
 
 def refusal(checked: Checked, topic_partition: TopicPartition) -> KafkaError:
     """Return the error for a batch that must not be written; a ProduceError if the request is wrong."""

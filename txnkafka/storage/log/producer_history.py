@@ -20,17 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.producer_snapshots import ProducerSnapshots
 
-__all__ = [
-    "Snapshot",
-    "WithHistory",
-    "keep_state",
-    "load_newest",
-    "load_producers",
-    "reload_state",
-    "remove_damaged",
-    "replay",
-]
-
 _NEVER = (1 << 63) - 1
 
 
@@ -67,14 +56,11 @@ def load_newest(
     Changes no file. Raises OSError.
 
     No producer expires here: a producer idle at the time of the snapshot may have written since, and its
-    batches in the log continue its state.
-    """
+    batches in the log continue its state."""
     damaged: list[tuple[int, str]] = []
     for offset in reversed(list(offsets)):
         try:
-            table.load(
-                snapshots.read(offset), now_ms=now_ms, expiration_ms=_NEVER, end_offset=offset
-            )
+            table.load(snapshots.read(offset), now_ms=now_ms, expiration_ms=_NEVER, end_offset=offset)
             return Snapshot(offset, damaged)
         except CorruptFileError as error:
             damaged.append((offset, error.reason))
@@ -98,9 +84,7 @@ def remove_damaged(log: WithHistory, loaded: Snapshot) -> None:
         log.snapshots.remove(offset)
 
 
-def reload_state(
-    log: WithHistory, producers: ProducerTable, high_watermark: int, expiration_ms: int
-) -> None:
+def reload_state(log: WithHistory, producers: ProducerTable, high_watermark: int, expiration_ms: int) -> None:
     """Reload ``producers`` as of the log end, after a truncation, and write a snapshot there. Raises
     CorruptRecordError and OSError."""
     producers.clear()
@@ -133,8 +117,7 @@ def replay(
     """Replay the batches in [start, end) into ``table``. Raises CorruptRecordError and OSError.
 
     Existing batches below the log start are also replayed: the log start moves without a change of the
-    producers, and a snapshot from below it would lack the batches in between.
-    """
+    producers, and a snapshot from below it would lack the batches in between."""
     for segment in segments[segment_number(segments, start) :]:
         if segment.base_offset >= end:
             return

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from txnkafka.env import DataFiles
 
-__all__ = ["ProducerSnapshots"]
-
 LOG = logging.getLogger("txnkafka.storage")
 
 

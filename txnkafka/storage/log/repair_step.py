@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = ["RepairStep"]
-
 
 class RepairStep(NamedTuple):
     """``what`` is ``action`` (a participle with its complements) because of ``why``. Without an action,

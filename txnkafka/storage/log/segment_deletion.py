@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["DeletedFiles", "FileRemoval", "SegmentDeletion"]
-
 
 class SegmentDeletion:
     """Work that renames the files of ``segments`` to the suffix ``.deleted``, after a sync of ``snapshots``,

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.formats.layout import FileKind, FileSuffix
     from txnkafka.storage.log.open_files import OpenFiles
 
-__all__ = ["DELETED", "KINDS", "UNNAMED", "SegmentFiles"]
-
 LOG = logging.getLogger("txnkafka.storage")
 DELETED = ".deleted"
 # The suffix of segments without a final name. Recovery, here and in Apache Kafka, removes such files.

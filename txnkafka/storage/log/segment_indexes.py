@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.formats.layout import FileKind
     from txnkafka.storage.log.segment_files import SegmentFiles
 
-__all__ = ["SPARSE", "read_indexes"]
-
 SPARSE: tuple[FileKind, ...] = ("index", "timeindex")
 
 

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["SegmentTail"]
-
 
 class SegmentTail(NamedTuple):
     """The fields of ``LogSegment`` that appends change, and the number of entries in its indexes."""

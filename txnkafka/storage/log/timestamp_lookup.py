@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["FoundRecord", "find_by_timestamp", "find_newest"]
-
 
 class FoundRecord(NamedTuple):
     """A record's timestamp and offset, and the leader epoch of its batch."""
@@ -62,9 +60,7 @@ def _with_records(log: PartitionLog) -> Iterator[LogSegment]:
             yield segment
 
 
-def _newest_in(
-    segment: LogSegment, log_start_offset: int, newest: FoundRecord | None
-) -> FoundRecord | None:
+def _newest_in(segment: LogSegment, log_start_offset: int, newest: FoundRecord | None) -> FoundRecord | None:
     """Return the first record with the segment's largest timestamp, unless ``newest`` is as new. The time
     index has the largest timestamp that the segment ever contained; usually a record with it still exists."""
     if (found := _first_in(segment, segment.latest_timestamp(), log_start_offset)) is not None:
@@ -97,9 +93,7 @@ def _records(
             for i, latest in enumerate(index.max_timestamp):
                 if latest >= least_ms:
                     selection[i] = BOUNDED  # end markers also have timestamps
-            batches = SelectedBatches(
-                reader.read, index, selection, log_start_offset, settled=reader.guard
-            )
+            batches = SelectedBatches(reader.read, index, selection, log_start_offset, settled=reader.guard)
             for columns in decoder.chunks(batches):
                 for record in records_of(columns):
                     if record.timestamp >= least():

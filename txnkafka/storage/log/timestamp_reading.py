@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles
     from txnkafka.storage.log.log_segment import LogSegment
 
-__all__ = ["TimestampReading", "is_unread"]
-
 
 def is_unread(segment: LogSegment) -> bool:
     """Return True if ``latest_timestamp`` must read the index files."""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.log.producer_history import WithHistory
 
-__all__ = ["add_aborted", "check_transactions", "have_ended", "listed_transactions", "transactions_of"]
-
 _NONE_OPEN = (1 << 63) - 1
 
 

@@ -20,19 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.partition_log import PartitionLog
     from txnkafka.storage.log.segment_deletion import SegmentDeletion
 
-__all__ = [
-    "check_cut",
-    "cut_at_beginning",
-    "cut_at_end",
-    "delete_old_segments",
-    "delete_records",
-    "end_below",
-    "retention",
-    "timestamp_reading",
-    "truncate_to",
-    "whole_log",
-]
-
 HIGH_WATERMARK = -1  # in DeleteRecords: delete all records below the high watermark
 
 
@@ -42,8 +29,7 @@ def truncate_to(log: PartitionLog, offset: int, *, now_ms: int) -> bool:
     without a change if the log ends before. Raises KafkaStorageError.
 
     Producers, epochs and transactions get their state at this log end; the recovery point and the high
-    watermark are also lowered. The caller must already have lowered the recovery point on the disk.
-    """
+    watermark are also lowered. The caller must already have lowered the recovery point on the disk."""
     check_cut(log, offset)
     was_cut = offset < log.log_end_offset
     try:
@@ -73,8 +59,7 @@ def delete_records(log: PartitionLog, offset: int) -> int:
     """Move the log start to ``offset`` (-1: the high watermark); return the new log start. The files are
     deleted by ``delete_old_segments``; the deletion is durable once the caller has written the log start.
 
-    Raises OffsetOutOfRangeError above the high watermark, and OSError; then the log start is unchanged.
-    """
+    Raises OffsetOutOfRangeError above the high watermark, and OSError; then the log start is unchanged."""
     log.check_usable()
     wanted = log.high_watermark if offset == HIGH_WATERMARK else offset
     if not 0 <= wanted <= log.high_watermark:
@@ -115,8 +100,7 @@ def retention(log: PartitionLog, now_ms: int) -> SegmentDeletion | None:
     too full for a new segment, the others are still deleted, which frees space.
 
     Open transactions do not protect their data, as in Kafka. Raises KafkaStorageError, CorruptRecordError and
-    OSError.
-    """
+    OSError."""
     log.check_usable()
     count = _count_deletable(log, now_ms)
     if count == len(log.segments):
@@ -226,9 +210,7 @@ def cut_at_beginning(log: PartitionLog, count: int) -> Cut:
     return whole_log(log, start_offset=max(log.log_start_offset, base))._replace(first=count)
 
 
-def whole_log(
-    log: PartitionLog, *, start_offset: int | None = None, end_offset: int | None = None
-) -> Cut:
+def whole_log(log: PartitionLog, *, start_offset: int | None = None, end_offset: int | None = None) -> Cut:
     """Compute the cut that keeps all segments, moves the log start to ``start_offset``, and removes the
     epochs below it and from ``end_offset`` on."""
     epochs = LeaderEpochs(log.epochs.entries)

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFile
     from txnkafka.model import CompletedTxn
 
-__all__ = ["TxnIndexFile"]
-
 _last_offset = attrgetter("last_offset")
 
 

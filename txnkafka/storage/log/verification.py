@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka._core.validate import IncomingBatch
     from txnkafka.storage.log.log_validator import AppendOrigin
 
-__all__ = ["NO_GUARD", "PendingVerification", "VerificationState", "check_producer"]
-
 MOST_HELD = 10_000  # per partition
 NO_GUARD = 0  # for requests without verification; matches no pending verification
 _guards = itertools.count(1)
@@ -73,9 +71,7 @@ def check_producer(
     if log_end_offset == 0:
         lowest_sequence = 0
     supports_epoch_bump = pending is not None and pending.supports_epoch_bump
-    return producers.check(
-        batch, origin, transaction_version, verified, lowest_sequence, supports_epoch_bump
-    )
+    return producers.check(batch, origin, transaction_version, verified, lowest_sequence, supports_epoch_bump)
 
 
 class VerificationState:
@@ -154,8 +150,7 @@ class VerificationState:
         held entry.
 
         A marker of transaction version 2 with the entry's epoch does not: it ended the transaction before the
-        verified one.
-        """
+        verified one."""
         pending = self._pending.get(batch.producer_id)
         if pending is None:
             return False

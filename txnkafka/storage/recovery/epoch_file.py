@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.recovery.found_log import FoundLog
     from txnkafka.storage.recovery.log_end import Start
 
-__all__ = ["EpochFile", "cut_epochs", "load_epochs"]
-
 
 class EpochFile(NamedTuple):
     """The entries of the file, or None and the fault. An empty file counts as missing: Kafka writes one for a

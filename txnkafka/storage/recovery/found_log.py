@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.env import DataFiles, DirectoryEntry
     from txnkafka.model import TopicPartition
 
-__all__ = ["FoundLog", "SegmentState"]
-
 LOG = logging.getLogger("txnkafka.storage")
 LARGEST_SEGMENT = 2**31 - 1  # bytes; positions have 32 bits
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.recovery.found_log import FoundLog
 
-__all__ = ["HeaderPass", "assign_epochs"]
-
 MOST_KEPT = 64 << 20  # bytes of unwritten snapshots in memory
 
 
@@ -31,8 +29,7 @@ class HeaderPass:
 
     ``is_complete``: producers were followed to the log end. It is False if a segment was read twice because
     its batches are out of order, or if the snapshots need more than MOST_KEPT bytes; then ``rebuild`` reads
-    the segments again.
-    """
+    the segments again."""
 
     def __init__(self, found: FoundLog, first_rebuilt: int) -> None:
         self.producers = ProducerTable()

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
     from txnkafka.env import DataFiles, DirectoryEntry
 
-__all__ = ["finish_interrupted"]
-
 SWAP = ".swap"
 TEMPORARY = {f"{LEADER_EPOCH_CHECKPOINT}.tmp", f"{PARTITION_METADATA}.tmp"}
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.recovery.found_log import FoundLog
     from txnkafka.storage.recovery.header_pass import HeaderPass
 
-__all__ = ["LogEnd", "Repair", "Start", "end_log", "find_end", "first_checked", "first_unknown"]
-
 
 @dataclass(frozen=True)
 class Repair:
@@ -96,8 +94,7 @@ def find_end(found: FoundLog, start: Start, headers: HeaderPass) -> LogEnd:
     """Find the log end. Segments from the recovery point on are checked, and ``headers`` follows their
     batches; after a clean shutdown, only the tail of the last one is checked.
 
-    Raises CorruptRecordError if durable records are damaged or missing.
-    """
+    Raises CorruptRecordError if durable records are damaged or missing."""
     end, is_rebuilt, number = SegmentEnd(found.segments[0].base_offset, 0, ""), False, 0
     for number in range(min(first_checked(found, start), len(found.segments) - 1), len(found.segments)):
         segment = found.segments[number]

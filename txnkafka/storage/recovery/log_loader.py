@@ -31,8 +31,12 @@ from txnkafka.storage.recovery.found_log import FoundLog, SegmentState
 from txnkafka.storage.recovery.header_pass import HeaderPass
 from txnkafka.storage.recovery.interrupted import finish_interrupted
 from txnkafka.storage.recovery.log_end import (
-    Repair,
-    Start,
+    Repair as Repair,
+)
+from txnkafka.storage.recovery.log_end import (
+    Start as Start,
+)
+from txnkafka.storage.recovery.log_end import (
     end_log,
     find_end,
     first_checked,
@@ -48,8 +52,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.storage.log.log_resources import LogResources
     from txnkafka.storage.log.repair_step import RepairStep
-
-__all__ = ["OpenedLog", "Repair", "Start", "load_log", "new_log", "open_log"]
 
 
 class OpenedLog(NamedTuple):
@@ -73,8 +75,7 @@ def open_log(
     thread share ``resources``.
 
     Raises CorruptRecordError if bytes below the recovery point are damaged, LogDirError if a file cannot be
-    read or is a link, KafkaStorageError if a sync fails, and OSError.
-    """
+    read or is a link, KafkaStorageError if a sync fails, and OSError."""
     found = FoundLog(files, directory, topic_partition, config, now_ms)
     loaded = load_log(found, start)
     log = PartitionLog(files, directory, topic_partition, config, loaded, resources=resources)

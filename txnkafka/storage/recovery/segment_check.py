@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.recovery.header_pass import HeaderPass
 
-__all__ = ["SegmentEnd", "check_segment", "walk_tail"]
-
 _MANY_INTERVALS = 4  # of index.interval.bytes: an index without entries for more has lost some
 _BAD_OFFSETS = "the offsets of the batch that begins there contradict those around it"
 
@@ -75,8 +73,7 @@ def check_segment(segment: LogSegment, next_offset: int, limit: int, headers: He
     next segment begins at ``limit``. ``headers`` follows the batches from the segment's beginning on, twice
     if they are out of order.
 
-    Raises CorruptRecordError for offsets that do not fit an index.
-    """
+    Raises CorruptRecordError for offsets that do not fit an index."""
 
     def begin() -> None:
         segment.begin_again()

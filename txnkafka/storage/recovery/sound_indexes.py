@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.storage.log.log_segment import LogSegment
     from txnkafka.storage.recovery.found_log import FoundLog
 
-__all__ = ["keep_sound_indexes"]
-
 
 def keep_sound_indexes(log: FoundLog, segment: LogSegment) -> None:
     """Keep the index files that match the log, and record a repair for the others, which are replaced by the

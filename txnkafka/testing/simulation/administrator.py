@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic
 
-__all__ = ["Administrator"]
-
 _LATEST: Final = -1
 _SETTINGS: Final[tuple[dict[str, str], ...]] = (
     {"retention.ms": "-1"},

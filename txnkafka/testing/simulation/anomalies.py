@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.history import History, Send
 
-__all__ = ["CHECKS", "MOST_SHOWN", "Anomaly", "anomalies"]
-
 Partition = tuple[str, int]
 MOST_SHOWN = 5  # per kind
 

@@ -17,8 +17,6 @@ from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIO
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["MOST_RECORDS", "Batch", "checksum", "encode", "parse"]
-
 MOST_RECORDS: Final = 60  # limit for offset deltas of one byte
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")  # through the number of records
 _FRAME: Final = struct.Struct(">8xi4xb")  # length and magic

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Client, Steps
     from txnkafka.testing.simulation.history import Topic
 
-__all__ = ["ClassicMembership"]
-
 _CONSUMER: Final = "consumer"
 _RANGE: Final = "range"
 
@@ -160,7 +158,8 @@ def _assignment(partitions: Sequence[TopicPartition]) -> bytes:
     for topic, number in partitions:
         topics.setdefault(topic, []).append(number)
     rows = b"".join(
-        struct.pack(">h", len(topic)) + topic.encode()
+        struct.pack(">h", len(topic))
+        + topic.encode()
         + struct.pack(f">i{len(numbers)}i", len(numbers), *numbers)
         for topic, numbers in topics.items()
     )

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.scheduler import Scheduler
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["Client", "Steps", "World"]
-
 Steps = Generator[int | list[Request], Any, Any]
 """The steps of a client: times to sleep, or requests whose responses it waits for."""
 BACKOFF_US: Final = 20_000

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.txn.txn_events import Answer
     from txnkafka.model import TopicPartition
 
-__all__ = ["Ended", "commit_at_once"]
-
 
 class Ended(NamedTuple):
     """``results`` of the batches; the response to EndTxn, None if it was not sent because a batch was refused

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic
 
-__all__ = ["Consumer"]
-
 _EARLIEST = -2
 
 

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Client, Steps
     from txnkafka.testing.simulation.history import Topic
 
-__all__ = ["ConsumerMembership"]
-
 _API: Final = "ConsumerGroupHeartbeat"
 _JOINING, _LEAVING, _AWAY = 0, -1, -2  # epochs
 _NO_MEMBER: Final = frozenset(

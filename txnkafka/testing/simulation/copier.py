@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.membership import Membership
     from txnkafka.testing.simulation.producer import Outgoing
 
-__all__ = ["COPIERS", "Copier"]
-
 COPIERS: Final = "copiers"
 """The group of the copiers."""
 _STOPPED: Final = ErrorCode.REQUEST_TIMED_OUT

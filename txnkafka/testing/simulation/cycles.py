@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
 
-__all__ = ["cycle"]
-
 
 def cycle(edges: Mapping[int, Set[int]]) -> list[int]:
     """Return the nodes of one cycle, ending with the first node again; empty without a cycle."""

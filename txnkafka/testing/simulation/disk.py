@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from txnkafka.env import Random
     from txnkafka.testing.unsynced import Numbered
 
-__all__ = ["BLOCKS", "CALLS", "Died", "SimulatedFiles", "power_cut"]
-
 CALLS: Final = ("write", "sync", "sync", "sync", "create", "rename", "sync_directory", "read")
 """The calls that may fail; repetitions make a call more likely."""
 BLOCKS: Final = (1, 512, 4_096)

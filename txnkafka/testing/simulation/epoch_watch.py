@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
 
-__all__ = ["EpochWatch"]
-
 
 class EpochWatch:
     """``complaints`` name partitions that a broker began to serve in a used epoch."""

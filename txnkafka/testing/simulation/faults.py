@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.scheduler import Scheduler
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["Faults"]
-
 _DAY_MS = 86_400_000
 _AT_A_REQUEST: Final = ("power cut", "kill", "disk error", "full disk")
 _OFTEN: Final = {"power cut": 2, "kill": 2, "disk error": 4, "full disk": 2}  # relative frequency; others: 1

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["broken_limits"]
-
 _LENGTH_END: Final = 12  # base offset and length, which the length excludes
 
 

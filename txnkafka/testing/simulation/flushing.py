@@ -10,8 +10,6 @@ if TYPE_CHECKING:
     from txnkafka.env import Random
     from txnkafka.storage.log.partition_log import PartitionLog
 
-__all__ = ["Flushing"]
-
 
 class Flushing:
     """``failed`` has the logs with failed syncs so far, and their errors."""

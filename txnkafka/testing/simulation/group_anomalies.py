@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.history import Assignment, Commit, History
 
-__all__ = ["GROUP_CHECKS", "since_kept"]
-
 Partition = tuple[str, int]
 _NEVER = 1 << 62
 

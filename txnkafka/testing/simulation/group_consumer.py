@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.history import Topic
     from txnkafka.testing.simulation.membership import Membership
 
-__all__ = ["READERS", "GroupConsumer"]
-
 READERS: Final = "readers"
 """The group of the consumers."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import World
     from txnkafka.testing.simulation.history import Topic
 
-__all__ = ["GroupMembers"]
-
 _STABLE_US = 300_000  # without changes at the end of a calm window
 _LEAST_REBALANCE_MS = 600
 _READ = ("a", "c", "o")  # topics whose records stay, except older ones of a key

@@ -10,25 +10,6 @@ import enum
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = [
-    "Ack",
-    "Assignment",
-    "Commit",
-    "Fence",
-    "FetchedOffset",
-    "Group",
-    "History",
-    "LostMember",
-    "Outcome",
-    "Ownership",
-    "Partition",
-    "Poll",
-    "Progress",
-    "Send",
-    "Topic",
-    "Transaction",
-]
-
 Partition = tuple[str, int]
 
 

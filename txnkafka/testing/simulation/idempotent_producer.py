@@ -10,8 +10,6 @@ from txnkafka.testing.simulation.producer import Producer
 if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Steps
 
-__all__ = ["IdempotentProducer"]
-
 
 class IdempotentProducer(Producer):
     """Restarts with a new producer id when a batch is refused, and drops its outstanding batches."""

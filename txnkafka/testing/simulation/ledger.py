@@ -10,8 +10,6 @@ from txnkafka.testing.simulation.swarm import FAULTS
 if TYPE_CHECKING:
     from collections import Counter
 
-__all__ = ["COMPLETE_EVENTS", "EXPECTED", "missing"]
-
 COMPLETE_EVENTS: Final = 1_500_000
 """A run with this total number of events must contain all of them."""
 _OF_THE_NETWORK: Final = (

@@ -26,15 +26,6 @@ from txnkafka.testing.simulation.log_files import (
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Set
 
-__all__ = [
-    "OFFSETS_TOPIC",
-    "STATE_TOPIC",
-    "check_directory",
-    "committed_offsets",
-    "committed_records",
-    "last_decisions",
-]
-
 _SEQUENCES: Final = 2**31
 _LARGEST_EPOCH: Final = 32767
 _PREPARE_COMMIT, _ONGOING, _PREPARE_ABORT = 2, 1, 3

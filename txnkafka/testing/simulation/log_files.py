@@ -14,18 +14,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = [
-    "Batch",
-    "Decision",
-    "Producer",
-    "aborted_of",
-    "batches_of",
-    "decisions_of",
-    "offsets_of",
-    "segments_of",
-    "snapshot_of",
-]
-
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _ABORTED: Final = struct.Struct(">hqqqq")
 _PRODUCER: Final = struct.Struct(">qhiqiqiq")

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.history import History, Ownership, Partition
 
-__all__ = ["MEMBER_CHECKS"]
-
 _NEVER = 1 << 62
 _Key = tuple[str, "Partition"]  # (group, partition)
 

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Client, Steps
     from txnkafka.testing.simulation.history import Partition, Topic
 
-__all__ = [
-    "LEFT_OUT", "MOST_JOINS", "Membership", "OffsetsOfGroup", "committing", "fetched", "judged", "to_commit"
-]  # fmt: skip
-
 LEFT_OUT: Final = frozenset(
     {
         ErrorCode.UNKNOWN_MEMBER_ID,

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.history import Topic
     from txnkafka.testing.simulation.membership import Membership
 
-__all__ = ["new_membership"]
-
 _MEMBERSHIPS: Final = {
     "classic": ClassicMembership,
     "consumer": ConsumerMembership,
@@ -34,8 +32,7 @@ def new_membership(
     same.
 
     A static member that replaces one of the other protocol during a rebalance ends the rebalance, and
-    partitions without an owner stay unassigned until the next change, as in Apache Kafka.
-    """
+    partitions without an owner stay unassigned until the next change, as in Apache Kafka."""
     if instance_id is None:
         protocol = client.random.choice(protocols)
     else:

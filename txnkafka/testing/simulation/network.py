@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.scheduler import Scheduler
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["PATIENCE_US", "Connection", "Network", "Receiver", "Request"]
-
 Perform = "Callable[[Any, Callable[[Any], None], int], Callable[[], None] | None]"
 PATIENCE_US: Final = 400_000
 _LEAST_LATENCY_US: Final = 20

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.scheduler import Scheduler
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["PATH", "START_MS", "SimulatedNode"]
-
 PATH: Final = "/data"
 START_MS: Final = 1_700_000_000_000
 _TURN_US: Final = 20  # duration of a turn from its first call

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic
 
-__all__ = ["KEEPER", "OffsetKeeper"]
-
 KEEPER: Final = "keeper"
 """The group of the offset keeper."""
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Send, Topic
 
-__all__ = ["SEQUENCES", "Outgoing", "Producer"]
-
 SEQUENCES: Final = 2**31
 UNANSWERED: Final = ProduceResult(ErrorCode.REQUEST_TIMED_OUT)
 IMPLICIT_ADD: Final = 12  # the first version of Produce with transaction version 2

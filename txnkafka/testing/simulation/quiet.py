@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.producer import Producer
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["Quiet", "checked_end"]
-
 _PREPARED = (2, 3)
 
 

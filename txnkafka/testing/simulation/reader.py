@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
     from txnkafka.testing.simulation.client import World
 
-__all__ = ["Fetched", "Reader", "fetch", "visible"]
-
 
 class Fetched(NamedTuple):
     """The response for one partition, after the network. ``aborted`` has (first offset, producer id)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Steps, World
     from txnkafka.testing.simulation.history import Topic
 
-__all__ = ["TRIMMED_TOPIC", "Registrar"]
-
 TRIMMED_TOPIC: Final = "k"
 _LATEST: Final = -1
 _VALUES: Final = {

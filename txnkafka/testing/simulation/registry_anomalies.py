@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.history import History
 
-__all__ = ["REGISTRY_CHECKS"]
-
 
 def wrong_settings(history: History) -> Iterator[str]:
     """Yield topics whose settings differ from their creation and later changes."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.simulation import Report
 
-__all__ = ["run_seeds"]
-
 GARBAGE = 100_000  # allocations between two collections, which cost a tenth of a run: it leaves few cycles
 
 

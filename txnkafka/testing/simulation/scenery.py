@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.node import SimulatedNode
     from txnkafka.testing.simulation.swarm import Swarm
 
-__all__ = ["CONFIGS", "broker_config", "create_topics", "set_epochs", "topics_of"]
-
 STATE_PARTITIONS: Final = 2
 OFFSETS_PARTITIONS: Final = 2
 _LEAST_SEGMENT_BYTES: Final = 6_000  # a group's change of protocol is one batch

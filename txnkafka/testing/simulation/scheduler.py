@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LAST_EVENTS", "Scheduler"]
-
 LAST_EVENTS: Final = 40  # number of events kept for the report of a failure
 _HASHED_TOGETHER: Final = 256
 
@@ -19,8 +17,7 @@ class Scheduler:
     """Times are in microseconds from the beginning of the simulation. Events of the same time happen in the
     order of scheduling, so that a run depends only on its seed.
 
-    ``events`` counts messages delivered and timers fired; steps that ``later`` schedules are not counted.
-    """
+    ``events`` counts messages delivered and timers fired; steps that ``later`` schedules are not counted."""
 
     def __init__(self) -> None:
         self.now_us = 0

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Client
     from txnkafka.testing.simulation.producer import Producer
 
-__all__ = ["Report", "simulate"]
-
 _MS: Final = 1_000
 _STEP_US: Final = 10_000
 

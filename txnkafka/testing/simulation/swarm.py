@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final
 if TYPE_CHECKING:
     from txnkafka.env import Random
 
-__all__ = ["FAULTS", "Swarm"]
-
 FAULTS: Final = (
     "power cut",
     "kill",

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.history import Topic, Transaction
     from txnkafka.testing.simulation.producer import Outgoing
 
-__all__ = ["TransactionalProducer"]
-
 FATAL: Final = frozenset(
     {
         ErrorCode.PRODUCER_FENCED,
@@ -312,9 +310,7 @@ class TransactionalProducer(Producer):
         version = 0 if self.is_version_1 else 2
 
         def perform(broker: Any, reply: Any) -> None:
-            broker.transactions.end_txn(
-                *identity, is_commit, reply, client_transaction_version=version
-            )
+            broker.transactions.end_txn(*identity, is_commit, reply, client_transaction_version=version)
 
         invoked_us = world.scheduler.now_us
         if is_commit:

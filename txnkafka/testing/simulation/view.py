@@ -10,8 +10,6 @@ if TYPE_CHECKING:
 
     from txnkafka.testing.simulation.history import History, Partition, Send
 
-__all__ = ["Read", "View"]
-
 
 class Read(NamedTuple):
     """The records, by ``numbers``, that a read_committed reader read at once; the final read is last."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import int16, int32, int64, message, string
 
-__all__ = ["AddOffsetsToTxnRequest", "AddOffsetsToTxnResponse"]
-
 
 @message
 class AddOffsetsToTxnRequest:

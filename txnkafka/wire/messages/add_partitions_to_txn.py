@@ -13,16 +13,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int16, int32, int64, message, string
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "AddPartitionsToTxnPartitionResult",
-    "AddPartitionsToTxnRequest",
-    "AddPartitionsToTxnResponse",
-    "AddPartitionsToTxnResult",
-    "AddPartitionsToTxnTopic",
-    "AddPartitionsToTxnTopicResult",
-    "AddPartitionsToTxnTransaction",
-]
-
 
 @message
 class AddPartitionsToTxnTopic:

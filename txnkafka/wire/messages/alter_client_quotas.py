@@ -9,15 +9,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, boolean, float64, int16, int32, message, string
 
-__all__ = [
-    "AlterClientQuotasRequest",
-    "AlterClientQuotasResponse",
-    "EntityData",
-    "EntryData",
-    "EntryResult",
-    "OpData",
-]
-
 
 @message
 class EntityData:

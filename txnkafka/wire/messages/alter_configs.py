@@ -10,14 +10,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string
 
-__all__ = [
-    "AlterConfigsRequest",
-    "AlterConfigsResource",
-    "AlterConfigsResourceResponse",
-    "AlterConfigsResponse",
-    "AlterableConfig",
-]
-
 
 @message
 class AlterableConfig:

@@ -10,15 +10,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, message, string
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "AlterReplicaLogDir",
-    "AlterReplicaLogDirPartitionResult",
-    "AlterReplicaLogDirTopic",
-    "AlterReplicaLogDirTopicResult",
-    "AlterReplicaLogDirsRequest",
-    "AlterReplicaLogDirsResponse",
-]
-
 
 @message
 class AlterReplicaLogDirTopic:

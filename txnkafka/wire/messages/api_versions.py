@@ -15,14 +15,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, boolean, int16, int32, int64, message, string
 
-__all__ = [
-    "ApiVersion",
-    "ApiVersionsRequest",
-    "ApiVersionsResponse",
-    "FinalizedFeatureKey",
-    "SupportedFeatureKey",
-]
-
 
 @message
 class ApiVersionsRequest:

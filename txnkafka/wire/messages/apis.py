@@ -11,8 +11,6 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = ["APIS", "API_VERSIONS", "Api"]
-
 API_VERSIONS: Final = 18
 """The key of the one API that a broker also answers in unknown versions."""
 
@@ -23,8 +21,7 @@ class Api:
 
     ``flexible`` is the first flexible version, None without one. ``unstable`` is the first version that
     Apache Kafka 4.4 neither announces nor accepts by default. ``announced_from`` is the first announced
-    version, if lower ones than the accepted are announced.
-    """
+    version, if lower ones than the accepted are announced."""
 
     key: int
     name: str

@@ -10,15 +10,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string, struct, uuid
 from txnkafka.wire.schema import INT32, STRING
 
-__all__ = [
-    "Assignment",
-    "ConsumerGroupDescribeRequest",
-    "ConsumerGroupDescribeResponse",
-    "DescribedGroup",
-    "Member",
-    "TopicPartitions",
-]
-
 
 @message
 class ConsumerGroupDescribeRequest:

@@ -10,8 +10,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, message, string, struct, uuid
 from txnkafka.wire.schema import INT32, STRING
 
-__all__ = ["Assignment", "ConsumerGroupHeartbeatRequest", "ConsumerGroupHeartbeatResponse", "TopicPartitions"]
-
 
 @message
 class TopicPartitions:

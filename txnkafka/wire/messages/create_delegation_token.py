@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, data, int16, int32, int64, message, string
 
-__all__ = ["CreatableRenewers", "CreateDelegationTokenRequest", "CreateDelegationTokenResponse"]
-
 
 @message
 class CreatableRenewers:

@@ -11,14 +11,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int16, int32, message, string
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "CreatePartitionsAssignment",
-    "CreatePartitionsRequest",
-    "CreatePartitionsResponse",
-    "CreatePartitionsTopic",
-    "CreatePartitionsTopicResult",
-]
-
 
 @message
 class CreatePartitionsAssignment:

@@ -16,16 +16,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string, uuid
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "CreatableReplicaAssignment",
-    "CreatableTopic",
-    "CreatableTopicConfig",
-    "CreatableTopicConfigs",
-    "CreatableTopicResult",
-    "CreateTopicsRequest",
-    "CreateTopicsResponse",
-]
-
 
 @message
 class CreatableReplicaAssignment:

@@ -11,14 +11,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int8, int16, int32, message, string
 
-__all__ = [
-    "DeleteAclsFilter",
-    "DeleteAclsFilterResult",
-    "DeleteAclsMatchingAcl",
-    "DeleteAclsRequest",
-    "DeleteAclsResponse",
-]
-
 
 @message
 class DeleteAclsFilter:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, message, string
 from txnkafka.wire.schema import STRING
 
-__all__ = ["DeletableGroupResult", "DeleteGroupsRequest", "DeleteGroupsResponse"]
-
 
 @message
 class DeleteGroupsRequest:

@@ -9,15 +9,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int16, int32, int64, message, string
 
-__all__ = [
-    "DeleteRecordsPartition",
-    "DeleteRecordsPartitionResult",
-    "DeleteRecordsRequest",
-    "DeleteRecordsResponse",
-    "DeleteRecordsTopic",
-    "DeleteRecordsTopicResult",
-]
-
 
 @message
 class DeleteRecordsPartition:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, message, string, uuid
 from txnkafka.wire.schema import STRING
 
-__all__ = ["DeletableTopicResult", "DeleteTopicState", "DeleteTopicsRequest", "DeleteTopicsResponse"]
-
 
 @message
 class DeleteTopicState:

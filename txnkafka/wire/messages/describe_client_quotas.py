@@ -9,15 +9,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, boolean, float64, int8, int16, int32, message, string
 
-__all__ = [
-    "ComponentData",
-    "DescribeClientQuotasRequest",
-    "DescribeClientQuotasResponse",
-    "EntityData",
-    "EntryData",
-    "ValueData",
-]
-
 
 @message
 class ComponentData:

@@ -12,15 +12,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string
 from txnkafka.wire.schema import STRING
 
-__all__ = [
-    "DescribeConfigsRequest",
-    "DescribeConfigsResource",
-    "DescribeConfigsResourceResult",
-    "DescribeConfigsResponse",
-    "DescribeConfigsResult",
-    "DescribeConfigsSynonym",
-]
-
 
 @message
 class DescribeConfigsResource:

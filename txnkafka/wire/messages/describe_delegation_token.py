@@ -10,14 +10,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, data, int16, int32, int64, message, string
 
-__all__ = [
-    "DescribeDelegationTokenOwner",
-    "DescribeDelegationTokenRequest",
-    "DescribeDelegationTokenResponse",
-    "DescribedDelegationToken",
-    "DescribedDelegationTokenRenewer",
-]
-
 
 @message
 class DescribeDelegationTokenOwner:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, data, int16, int32, message, string
 from txnkafka.wire.schema import STRING
 
-__all__ = ["DescribeGroupsRequest", "DescribeGroupsResponse", "DescribedGroup", "DescribedGroupMember"]
-
 
 @message
 class DescribeGroupsRequest:

@@ -5,15 +5,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, int64, message, string
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "DescribeProducersRequest",
-    "DescribeProducersResponse",
-    "PartitionResponse",
-    "ProducerState",
-    "TopicRequest",
-    "TopicResponse",
-]
-
 
 @message
 class TopicRequest:

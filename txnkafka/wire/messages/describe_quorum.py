@@ -10,18 +10,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int16, int32, int64, message, string, uint16, uuid
 
-__all__ = [
-    "DescribeQuorumRequest",
-    "DescribeQuorumResponse",
-    "Listener",
-    "Node",
-    "PartitionData",
-    "PartitionQuorum",
-    "ReplicaState",
-    "TopicData",
-    "TopicQuorum",
-]
-
 
 @message
 class PartitionData:

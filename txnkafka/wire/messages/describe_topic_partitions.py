@@ -5,15 +5,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int16, int32, message, string, struct, uuid
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "Cursor",
-    "DescribeTopicPartitionsRequest",
-    "DescribeTopicPartitionsResponse",
-    "DescribeTopicPartitionsResponsePartition",
-    "DescribeTopicPartitionsResponseTopic",
-    "TopicRequest",
-]
-
 
 @message
 class TopicRequest:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, int64, message, string
 from txnkafka.wire.schema import INT32, STRING
 
-__all__ = ["DescribeTransactionsRequest", "DescribeTransactionsResponse", "TopicData", "TransactionState"]
-
 
 @message
 class DescribeTransactionsRequest:

@@ -4,14 +4,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int8, int16, int32, message, string
 
-__all__ = [
-    "CredentialInfo",
-    "DescribeUserScramCredentialsRequest",
-    "DescribeUserScramCredentialsResponse",
-    "DescribeUserScramCredentialsResult",
-    "UserName",
-]
-
 
 @message
 class UserName:

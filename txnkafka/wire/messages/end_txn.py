@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import boolean, int16, int32, int64, message, string
 
-__all__ = ["EndTxnRequest", "EndTxnResponse"]
-
 
 @message
 class EndTxnRequest:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import data, int16, int32, int64, message
 
-__all__ = ["ExpireDelegationTokenRequest", "ExpireDelegationTokenResponse"]
-
 
 @message
 class ExpireDelegationTokenRequest:

@@ -36,22 +36,6 @@ from txnkafka.wire.fields import (
 )
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "AbortedTransaction",
-    "EpochEndOffset",
-    "FetchPartition",
-    "FetchRequest",
-    "FetchResponse",
-    "FetchTopic",
-    "FetchableTopicResponse",
-    "ForgottenTopic",
-    "LeaderIdAndEpoch",
-    "NodeEndpoint",
-    "PartitionData",
-    "ReplicaState",
-    "SnapshotId",
-]
-
 
 @message
 class FetchPartition:

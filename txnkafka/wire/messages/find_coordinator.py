@@ -14,8 +14,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int8, int16, int32, message, string
 from txnkafka.wire.schema import STRING
 
-__all__ = ["Coordinator", "FindCoordinatorRequest", "FindCoordinatorResponse"]
-
 
 @message
 class FindCoordinatorRequest:

@@ -22,15 +22,6 @@ from txnkafka.wire.messages.apis import API_VERSIONS, APIS, Api
 from txnkafka.wire.schema import SchemaError
 from txnkafka.wire.tables import table_of
 
-__all__ = [
-    "RequestHeader",
-    "read_request",
-    "read_request_header",
-    "read_response",
-    "write_request",
-    "write_response",
-]
-
 _CORRELATION_ID: Final = Struct(">i")
 _REQUEST: Final = Struct(">hhi")
 
@@ -48,8 +39,7 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
     """Return the header of a request, and the position of the message.
 
     From an ApiVersions request in an unknown version only the fields common to all versions are read; it must
-    be answered in version 0 (KIP-511).
-    """
+    be answered in version 0 (KIP-511)."""
     if len(frame) < _REQUEST.size:
         raise _invalid("RequestHeader", SchemaError(f"needs {_REQUEST.size} bytes, {len(frame)} are left", 0))
     api_key, version, correlation_id = _REQUEST.unpack_from(frame)
@@ -70,8 +60,7 @@ def read_request_header(frame: Buffer) -> tuple[RequestHeader, int]:
 
 def read_request(header: RequestHeader, frame: Buffer, position: int) -> Any:
     """Return the message after a header: an object of ``header.api.request``. Its records are views of the
-    frame, valid as long as the frame is not changed.
-    """
+    frame, valid as long as the frame is not changed."""
     return _read(header.api, "Request", header.api_version, frame, position)
 
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import int16, int32, message, string
 
-__all__ = ["HeartbeatRequest", "HeartbeatResponse"]
-
 
 @message
 class HeartbeatRequest:

@@ -9,14 +9,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string
 
-__all__ = [
-    "AlterConfigsResource",
-    "AlterConfigsResourceResponse",
-    "AlterableConfig",
-    "IncrementalAlterConfigsRequest",
-    "IncrementalAlterConfigsResponse",
-]
-
 
 @message
 class AlterableConfig:

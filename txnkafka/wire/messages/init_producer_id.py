@@ -13,8 +13,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import boolean, int16, int32, int64, message, string
 
-__all__ = ["InitProducerIdRequest", "InitProducerIdResponse"]
-
 
 @message
 class InitProducerIdRequest:

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, boolean, data, int16, int32, message, string
 
-__all__ = ["JoinGroupRequest", "JoinGroupRequestProtocol", "JoinGroupResponse", "JoinGroupResponseMember"]
-
 
 @message
 class JoinGroupRequestProtocol:

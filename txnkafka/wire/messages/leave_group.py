@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int16, int32, message, string
 
-__all__ = ["LeaveGroupRequest", "LeaveGroupResponse", "MemberIdentity", "MemberResponse"]
-
 
 @message
 class MemberIdentity:

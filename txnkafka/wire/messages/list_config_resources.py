@@ -10,8 +10,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int8, int16, int32, message, string
 from txnkafka.wire.schema import INT8
 
-__all__ = ["ConfigResource", "ListConfigResourcesRequest", "ListConfigResourcesResponse"]
-
 
 @message
 class ListConfigResourcesRequest:

@@ -18,15 +18,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int8, int16, int32, int64, message, string
 
-__all__ = [
-    "ListOffsetsPartition",
-    "ListOffsetsPartitionResponse",
-    "ListOffsetsRequest",
-    "ListOffsetsResponse",
-    "ListOffsetsTopic",
-    "ListOffsetsTopicResponse",
-]
-
 
 @message
 class ListOffsetsPartition:

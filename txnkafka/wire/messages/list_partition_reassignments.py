@@ -5,14 +5,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, message, string
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "ListPartitionReassignmentsRequest",
-    "ListPartitionReassignmentsResponse",
-    "ListPartitionReassignmentsTopics",
-    "OngoingPartitionReassignment",
-    "OngoingTopicReassignment",
-]
-
 
 @message
 class ListPartitionReassignmentsTopics:

@@ -11,8 +11,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, int32, int64, message, string
 from txnkafka.wire.schema import INT64, STRING
 
-__all__ = ["ListTransactionsRequest", "ListTransactionsResponse", "TransactionState"]
-
 
 @message
 class ListTransactionsRequest:

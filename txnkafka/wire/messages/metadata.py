@@ -22,15 +22,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int16, int32, message, string, uuid
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "MetadataRequest",
-    "MetadataRequestTopic",
-    "MetadataResponse",
-    "MetadataResponseBroker",
-    "MetadataResponsePartition",
-    "MetadataResponseTopic",
-]
-
 
 @message
 class MetadataRequestTopic:

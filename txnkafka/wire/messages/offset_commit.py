@@ -15,15 +15,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int16, int32, int64, message, string, uuid
 
-__all__ = [
-    "OffsetCommitRequest",
-    "OffsetCommitRequestPartition",
-    "OffsetCommitRequestTopic",
-    "OffsetCommitResponse",
-    "OffsetCommitResponsePartition",
-    "OffsetCommitResponseTopic",
-]
-
 
 @message
 class OffsetCommitRequestPartition:

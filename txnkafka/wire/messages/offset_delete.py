@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int16, int32, message, string
 
-__all__ = [
-    "OffsetDeleteRequest",
-    "OffsetDeleteRequestPartition",
-    "OffsetDeleteRequestTopic",
-    "OffsetDeleteResponse",
-    "OffsetDeleteResponsePartition",
-    "OffsetDeleteResponseTopic",
-]
-
 
 @message
 class OffsetDeleteRequestPartition:

@@ -17,19 +17,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int16, int32, int64, message, string, uuid
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "OffsetFetchRequest",
-    "OffsetFetchRequestGroup",
-    "OffsetFetchRequestTopic",
-    "OffsetFetchRequestTopics",
-    "OffsetFetchResponse",
-    "OffsetFetchResponseGroup",
-    "OffsetFetchResponsePartition",
-    "OffsetFetchResponsePartitions",
-    "OffsetFetchResponseTopic",
-    "OffsetFetchResponseTopics",
-]
-
 
 @message
 class OffsetFetchRequestTopics:

@@ -11,15 +11,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int16, int32, int64, message, string
 
-__all__ = [
-    "EpochEndOffset",
-    "OffsetForLeaderEpochRequest",
-    "OffsetForLeaderEpochResponse",
-    "OffsetForLeaderPartition",
-    "OffsetForLeaderTopic",
-    "OffsetForLeaderTopicResult",
-]
-
 
 @message
 class OffsetForLeaderPartition:

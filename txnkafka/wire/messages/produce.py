@@ -32,18 +32,6 @@ from txnkafka.wire.fields import (
     uuid,
 )
 
-__all__ = [
-    "BatchIndexAndErrorMessage",
-    "LeaderIdAndEpoch",
-    "NodeEndpoint",
-    "PartitionProduceData",
-    "PartitionProduceResponse",
-    "ProduceRequest",
-    "ProduceResponse",
-    "TopicProduceData",
-    "TopicProduceResponse",
-]
-
 
 @message
 class PartitionProduceData:

@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import data, int16, int64, message, string
 
-__all__ = ["SaslAuthenticateRequest", "SaslAuthenticateResponse"]
-
 
 @message
 class SaslAuthenticateRequest:

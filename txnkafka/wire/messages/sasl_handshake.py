@@ -10,8 +10,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, int16, message, string
 from txnkafka.wire.schema import STRING
 
-__all__ = ["SaslHandshakeRequest", "SaslHandshakeResponse"]
-
 
 @message
 class SaslHandshakeRequest:

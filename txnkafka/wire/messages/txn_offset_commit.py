@@ -13,15 +13,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, int16, int32, int64, message, string, uuid
 
-__all__ = [
-    "TxnOffsetCommitRequest",
-    "TxnOffsetCommitRequestPartition",
-    "TxnOffsetCommitRequestTopic",
-    "TxnOffsetCommitResponse",
-    "TxnOffsetCommitResponsePartition",
-    "TxnOffsetCommitResponseTopic",
-]
-
 
 @message
 class TxnOffsetCommitRequestPartition:

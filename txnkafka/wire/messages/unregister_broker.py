@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import int16, int32, message, string
 
-__all__ = ["UnregisterBrokerRequest", "UnregisterBrokerResponse"]
-
 
 @message
 class UnregisterBrokerRequest:

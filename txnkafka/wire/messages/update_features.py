@@ -10,8 +10,6 @@ from __future__ import annotations
 
 from txnkafka.wire.fields import array, boolean, int8, int16, int32, message, string
 
-__all__ = ["FeatureUpdateKey", "UpdatableFeatureResult", "UpdateFeaturesRequest", "UpdateFeaturesResponse"]
-
 
 @message
 class FeatureUpdateKey:

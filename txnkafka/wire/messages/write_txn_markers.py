@@ -12,16 +12,6 @@ from __future__ import annotations
 from txnkafka.wire.fields import array, boolean, int8, int16, int32, int64, message, string
 from txnkafka.wire.schema import INT32
 
-__all__ = [
-    "WritableTxnMarker",
-    "WritableTxnMarkerPartitionResult",
-    "WritableTxnMarkerResult",
-    "WritableTxnMarkerTopic",
-    "WritableTxnMarkerTopicResult",
-    "WriteTxnMarkersRequest",
-    "WriteTxnMarkersResponse",
-]
-
 
 @message
 class WritableTxnMarkerTopic:

@@ -14,8 +14,6 @@ from txnkafka.wire.reader import read_message
 from txnkafka.wire.records.log_record import encode_value
 from txnkafka.wire.schema import BYTES, INT32, STRING, Array, Field, Message, SchemaError
 
-__all__ = ["PROTOCOL_TYPE", "decode_assignment", "decode_subscription", "encode_assignment"]
-
 PROTOCOL_TYPE: Final = "consumer"
 _HIGHEST: Final = 3
 
@@ -40,8 +38,7 @@ ASSIGNMENT: Final = Message("consumer_protocol_assignment", "0-3").of(
 
 def decode_subscription(data: bytes, *, version: int = _HIGHEST) -> dict[str, Any] | None:
     """Return the fields of a subscription, up to those of ``version``; None for other bytes. The fields of
-    version 0 are correct even if a client announces a version that it does not write.
-    """
+    version 0 are correct even if a client announces a version that it does not write."""
     return _decode(SUBSCRIPTION, data, version)
 
 
@@ -59,8 +56,7 @@ def encode_assignment(assigned: Iterable[tuple[str, Sequence[int]]], version: in
 
 def _decode(message: Message, data: bytes, most: int) -> dict[str, Any] | None:
     """Return the fields of a message. Later versions are read as the highest known one, and remaining
-    bytes are ignored, as in ``ConsumerProtocol``: a later version only adds fields at the end.
-    """
+    bytes are ignored, as in ``ConsumerProtocol``: a later version only adds fields at the end."""
     version = int.from_bytes(data[:2], "big", signed=True)
     if len(data) < 2 or version < 0:
         return None

@@ -14,8 +14,6 @@ from txnkafka.wire.records.log_record import UNKNOWN_TYPE, LogRecord, read_field
 from txnkafka.wire.schema import INT16, INT32, INT64, STRING, UINT16, UUID, Array, Field, Message, Struct
 from txnkafka.wire.writer import write_message
 
-__all__ = ["decode_control_body", "encode_leader_change", "encode_voter"]
-
 
 def decode_control_body(control_type: int, value: bytes | None) -> LogRecord:
     """Decode a control record's value; never raises, see ``LogRecord.error``."""
@@ -46,8 +44,7 @@ def encode_voter(
     node_id: int, directory_id: str, listener: str, host: str, port: int
 ) -> list[tuple[bytes, bytes]]:
     """Return keys and values of the records of a quorum of one voter that is stored in the log (KIP-853):
-    ``kraft.version`` 1, and the voter with the address of its controller listener.
-    """
+    ``kraft.version`` 1, and the voter with the address of its controller listener."""
     endpoint = {"name": listener, "host": host, "port": port}
     supported = {"min_supported_version": 0, "max_supported_version": 1}
     voter = {

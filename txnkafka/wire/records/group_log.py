@@ -36,20 +36,6 @@ from txnkafka.wire.schema import (
     Struct,
 )
 
-__all__ = [
-    "ConsumerRecordType",
-    "OffsetAndMetadata",
-    "decode_consumer_record",
-    "decode_group",
-    "decode_group_log",
-    "encode_consumer_record",
-    "encode_group_key",
-    "encode_group_log",
-    "encode_group_value",
-    "encode_offset_commit_key",
-    "encode_offset_commit_value",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class OffsetAndMetadata:
@@ -90,8 +76,7 @@ def decode_group_log(key: bytes | None, value: bytes | None) -> LogRecord:
     """Decode a record of ``__consumer_offsets``; never raises, see ``LogRecord.error``.
 
     In groups of consumers each member's ``subscription`` and ``assignment`` are decoded to fields if
-    possible.
-    """
+    possible."""
     record = decode_coordinator_record(TYPES, key, value)
     if record.value is not None and record.value.get("protocol_type") == PROTOCOL_TYPE:
         for member in record.value["members"]:

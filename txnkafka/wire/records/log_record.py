@@ -18,17 +18,6 @@ from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message
 from txnkafka.wire.schema import Message, SchemaError
 from txnkafka.wire.writer import write_message
 
-__all__ = [
-    "UNKNOWN_TYPE",
-    "CoordinatorRecord",
-    "LogRecord",
-    "decode_coordinator_record",
-    "encode_coordinator_record",
-    "encode_key",
-    "encode_value",
-    "read_fields",
-]
-
 UNKNOWN_TYPE = "unknown"
 
 
@@ -39,8 +28,7 @@ class LogRecord:
     ``key_version`` is the number of the record's type: the version of a coordinator's key, the api key of a
     metadata record, the type of a control record.  ``key`` or ``value`` is None if the record has none or if
     it cannot be read; then ``error`` has the reason and ``raw_key`` or ``raw_value`` the bytes. Extra bytes
-    after a value are an ``error``, next to the decoded ``value``.
-    """
+    after a value are an ``error``, next to the decoded ``value``."""
 
     type: str
     key_version: int | None = None

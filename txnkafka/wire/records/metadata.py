@@ -28,8 +28,6 @@ from txnkafka.wire.schema import (
 )
 from txnkafka.wire.writer import write_message
 
-__all__ = ["decode_metadata", "encode_metadata"]
-
 FRAME_VERSION = 1
 
 

@@ -29,8 +29,6 @@ from txnkafka.wire.scalars import write_uvarint
 from txnkafka.wire.schema import SchemaError
 from txnkafka.wire.writer import SURELY_READABLE
 
-__all__ = ["encode_transaction_key", "encode_transaction_value"]
-
 EMPTY: Final = TransactionState.EMPTY
 MOST_REMEMBERED: Final = 8  # partitions of a set whose bytes are remembered
 

@@ -22,12 +22,6 @@ from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS
 from txnkafka.wire.records.log_record import CoordinatorRecord, LogRecord, decode_coordinator_record
 from txnkafka.wire.schema import INT8, INT16, INT32, INT64, STRING, Array, Field, Message
 
-__all__ = [
-    "TransactionMetadata",
-    "TransactionState",
-    "decode_transaction_log",
-]
-
 
 class TransactionState(enum.IntEnum):
     """The states of a transactional id, with their numbers in the log."""

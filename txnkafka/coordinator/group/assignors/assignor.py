@@ -10,8 +10,6 @@ from dataclasses import dataclass
 
 from txnkafka.coordinator.group.consumer.consumer_member import Target
 
-__all__ = ["Assign", "GroupSpec", "MemberSpec", "Targets"]
-
 Targets = dict[str, Target]
 """The target assignment of each member."""
 
@@ -19,8 +17,7 @@ Targets = dict[str, Target]
 @dataclass(frozen=True, slots=True)
 class MemberSpec:
     """A member to assign: ``topics`` are the ids of its subscribed topics, ``target`` is its previous
-    target.
-    """
+    target."""
 
     topics: tuple[str, ...]
     target: Target
@@ -30,8 +27,7 @@ class MemberSpec:
 @dataclass(frozen=True, slots=True)
 class GroupSpec:
     """A group to assign: ``members`` by id, in the order of assignment; ``partitions`` are the partition
-    counts of all subscribed topics.
-    """
+    counts of all subscribed topics."""
 
     members: Mapping[str, MemberSpec]
     partitions: Mapping[str, int]

@@ -16,8 +16,6 @@ from typing import Final
 
 from txnkafka.coordinator.group.assignors.assignor import GroupSpec, Targets
 
-__all__ = ["assign_heterogeneous"]
-
 MOST_ROUNDS: Final = 16
 _NOBODY: Final = -1
 _HALVES: Final = Struct(">qq")  # the two halves of a topic id, each a signed number
@@ -30,8 +28,7 @@ def assign_heterogeneous(group: GroupSpec) -> Targets:
 
 class _Assignment:
     """An assignment in progress. Members are numbers, in the order of the group. ``_owners`` by topic id
-    and partition, ``_sizes`` by member.
-    """
+    and partition, ``_sizes`` by member."""
 
     def __init__(self, group: GroupSpec) -> None:
         self._group = group
@@ -65,8 +62,7 @@ class _Assignment:
 
     def _order(self, topic_id: str) -> tuple[float, int, tuple[int, int]]:
         """Order topics by partitions for each subscriber (descending), number of subscribers, and id as
-        Java compares ids.
-        """
+        Java compares ids."""
         subscribers = len(self._subscribers[topic_id])
         halves = _HALVES.unpack(urlsafe_b64decode(topic_id + "=="))
         return -self._group.partitions[topic_id] / subscribers, subscribers, halves
@@ -122,8 +118,7 @@ class _Assignment:
 
 class _Balancer:
     """Picks the least and the most loaded of some members in turn, as if each picked member got or lost a
-    partition. A range of members is used up before it grows by the members on its next level.
-    """
+    partition. A range of members is used up before it grows by the members on its next level."""
 
     def __init__(self, sizes: list[int], members: list[int]) -> None:
         self._sizes = sizes

@@ -12,8 +12,6 @@ from collections import Counter
 
 from txnkafka.coordinator.group.assignors.assignor import GroupSpec, MemberSpec, Targets
 
-__all__ = ["assign_ranges"]
-
 
 def assign_ranges(group: GroupSpec) -> Targets:
     """Divide each topic among its subscribers; the first ones get one partition more."""

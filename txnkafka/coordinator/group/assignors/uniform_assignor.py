@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from txnkafka.coordinator.group.assignors.assignor import GroupSpec, MemberSpec, Targets
 from txnkafka.coordinator.group.assignors.heterogeneous_assignor import assign_heterogeneous
 
-__all__ = ["assign_uniformly"]
-
 Place = tuple[str, int]  # topic id and partition
 
 

@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from txnkafka.coordinator.group.group_requests import Identity, Joined, Protocol, Synced
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["CONSUMER", "ClassicGroup", "GroupState", "Member"]
-
 CONSUMER = "consumer"  # the protocol type of consumers
 
 
@@ -35,8 +33,7 @@ class GroupState(enum.Enum):
 @dataclass(slots=True, eq=False)
 class Member:
     """One member. ``joining`` and ``syncing`` answer its waiting JoinGroup and SyncGroup; ``is_new`` until
-    its first generation is complete.
-    """
+    its first generation is complete."""
 
     member_id: str
     group_instance_id: str | None
@@ -63,8 +60,7 @@ class Member:
 class ClassicGroup:
     """One group. ``pending`` has member ids that were assigned to clients which have not joined with them
     yet, ``unsynced`` the members of a generation that have not sent SyncGroup. ``state_timestamp`` is -1
-    in a group written before Kafka 2.1.
-    """
+    in a group written before Kafka 2.1."""
 
     def __init__(self, group_id: str, now_ms: int) -> None:
         self.group_id = group_id

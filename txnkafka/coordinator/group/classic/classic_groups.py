@@ -15,8 +15,6 @@ from txnkafka.coordinator.group.classic.classic_rebalance import ClassicRebalanc
 from txnkafka.coordinator.group.group_requests import Identity, Joined, JoinGroup, Synced
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["ClassicGroups"]
-
 E = ErrorCode
 LONGEST_TEXT: Final = (1 << 15) - 1  # bytes
 NEW_MEMBER_TIMEOUT_MS: Final = 300_000  # for a member that waits for its first generation
@@ -176,8 +174,7 @@ class ClassicGroups:
 
     def leave(self, group: ClassicGroup, leaving: Sequence[Identity]) -> list[ErrorCode]:
         """Remove members; return an error for each. An administrator names a static member by its instance
-        id alone.
-        """
+        id alone."""
         errors = [self._leave(group, identity) for identity in leaving]
         if E.NONE in errors and group.state is not GroupState.EMPTY:
             self.rebalance.begin(group)
@@ -203,7 +200,6 @@ def _member_id(name: str, random_id: str) -> str:
     """Return a new member id.
 
     A name close to the longest text of the protocol is cut: no response with a longer id could be written,
-    and the leader of a group gets the ids of all members.
-    """
+    and the leader of a group gets the ids of all members."""
     begin = name.encode()[: LONGEST_TEXT - len(random_id) - 1].decode(errors="ignore")
     return f"{begin}-{random_id}"

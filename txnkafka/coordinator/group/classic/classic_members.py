@@ -34,8 +34,6 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records.consumer_protocol import PROTOCOL_TYPE, decode_subscription
 from txnkafka.wire.schema import SchemaError
 
-__all__ = ["ClassicMembers"]
-
 E = ErrorCode
 
 
@@ -124,8 +122,7 @@ class ClassicMembers:
 
     def _is_last(self, group: ConsumerGroup, replaced: ConsumerMember) -> bool:
         """Return whether ``replaced`` is the last member of the consumer protocol, and the group may be
-        downgraded.
-        """
+        downgraded."""
         others = [member for member in group.members.values() if member.member_id != replaced.member_id]
         config = self.groups.rebalance.config
         is_small = len(group.members) <= config.max_size
@@ -143,8 +140,7 @@ class ClassicMembers:
     ) -> None:
         """Replace the last member of the consumer protocol, and downgrade the group to a classic group.
 
-        The classic group keeps the targets, and begins a rebalance if they are outdated.
-        """
+        The classic group keeps the targets, and begins a rebalance if they are outdated."""
         group, is_new = update.group, is_subscription_new
         is_rebalanced = group.assignment_epoch < update.epoch
         if not is_rebalanced:
@@ -185,8 +181,7 @@ class ClassicMembers:
 
     def heartbeat(self, group: ConsumerGroup, identity: Identity) -> ErrorCode:
         """Restart the session timeout of a member; answer REBALANCE_IN_PROGRESS when its partitions
-        change.
-        """
+        change."""
         try:
             member, classic = self._of(group, identity)
         except GroupError as error:
@@ -201,8 +196,7 @@ class ClassicMembers:
 
     def _of(self, group: ConsumerGroup, identity: Identity) -> tuple[ConsumerMember, ClassicMember]:
         """Return the member that sent a request. Raises GroupError for another generation, instance or
-        protocol.
-        """
+        protocol."""
         if identity.group_instance_id is None:
             member = group.member(identity.member_id)
         else:
@@ -220,8 +214,7 @@ class ClassicMembers:
         self, here: GroupPartition, group: ConsumerGroup, leaving: Sequence[Identity], reply: Left
     ) -> None:
         """Remove members of either protocol. An administrator names a static member by its instance id
-        alone.
-        """
+        alone."""
         errors: list[ErrorCode] = []
         gone: dict[str, ConsumerMember] = {}
         for identity in leaving:

@@ -18,8 +18,6 @@ from txnkafka.coordinator.group.group_requests import Identity, Joined, Synced, 
 from txnkafka.coordinator.timers import Timers
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["ClassicRebalance", "GroupConfig", "Persist"]
-
 E = ErrorCode
 
 
@@ -127,8 +125,7 @@ class ClassicRebalance:
     def begin(self, group: ClassicGroup) -> None:
         """Begin a rebalance, or complete the current one when all members have joined.
 
-        A rebalance of a group that was empty is not completed before its initial delay is over.
-        """
+        A rebalance of a group that was empty is not completed before its initial delay is over."""
         if group.state is not GroupState.PREPARING_REBALANCE:
             self.prepare(group)
         elif group.all_have_joined and not group.was_empty:
@@ -164,8 +161,7 @@ class ClassicRebalance:
 
     def _complete(self, group: ClassicGroup) -> None:
         """Make the next generation from the members that have joined, when all have or the time is over.
-        Static members stay even if they have not joined.
-        """
+        Static members stay even if they have not joined."""
         for member in list(group.members.values()):
             if member.joining is None and member.group_instance_id is None:
                 self.remove(group, member)
@@ -244,8 +240,7 @@ class ClassicRebalance:
 
     def forget(self, group: ClassicGroup, error: ErrorCode = E.NOT_COORDINATOR) -> None:
         """Stop all timers of a group that this node no longer has, and answer its waiting requests with an
-        error.
-        """
+        error."""
         for name in ("join", "sync"):
             self.timers.cancel((name, group.group_id))
         for member_id in group.pending:
@@ -267,8 +262,7 @@ class ClassicRebalance:
 
     def _expired(self, group: ClassicGroup, member: Member) -> None:
         """Remove a member whose session has expired; a member that waits for an answer need not send
-        anything.
-        """
+        anything."""
         if group.members.get(member.member_id) is not member:
             return
         if member.waits:

@@ -13,8 +13,6 @@ from txnkafka.coordinator.group.assignors.assignor import Assign
 from txnkafka.coordinator.group.assignors.range_assignor import assign_ranges
 from txnkafka.coordinator.group.assignors.uniform_assignor import assign_uniformly
 
-__all__ = ["ASSIGNORS", "ConsumerGroupConfig", "MigrationPolicy"]
-
 ASSIGNORS: Final[Mapping[str, Assign]] = {"uniform": assign_uniformly, "range": assign_ranges}
 _SESSION: Final = "consumer.session.timeout.ms"
 _HEARTBEAT: Final = "consumer.heartbeat.interval.ms"

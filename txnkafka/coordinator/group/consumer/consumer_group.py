@@ -18,8 +18,6 @@ from txnkafka.coordinator.group.consumer.subscriptions import ResolvedRegex, Sub
 from txnkafka.coordinator.group.group_error import GroupError
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["NOT_CHECKED", "ConsumerGroup"]
-
 NOT_CHECKED: Final = -1
 
 
@@ -28,8 +26,7 @@ class ConsumerGroup:
     ``regexes`` by pattern, ``subscribers`` the number of members for each pattern.
 
     Not in the log: ``checked`` is ``topic_changes`` of the image when the hash of the topics was last
-    compared, ``resolved`` is ``topic_creations`` when the patterns were last resolved.
-    """
+    compared, ``resolved`` is ``topic_creations`` when the patterns were last resolved."""
 
     def __init__(self, group_id: str) -> None:
         self.group_id = group_id
@@ -114,8 +111,7 @@ class ConsumerGroup:
 
         ``new`` counts in place of ``old``, if given. Of two with equal votes the one wins that no member
         preferred before, or uniform, following the order of Java's hash table
-        (``computePreferredServerAssignor``).
-        """
+        (``computePreferredServerAssignor``)."""
         names = [*known]
         votes = Counter(member.assignor for member in self.members.values() if member.assignor in names)
         order = sorted(votes, key=str, reverse=True)

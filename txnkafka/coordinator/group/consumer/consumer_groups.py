@@ -37,8 +37,6 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records.group_log import encode_group_key, encode_group_value
 from txnkafka.wire.schema import SchemaError
 
-__all__ = ["ConsumerGroups"]
-
 E = ErrorCode
 Call = Callable[[ErrorCode], None]
 
@@ -46,8 +44,7 @@ Call = Callable[[ErrorCode], None]
 @dataclass
 class ConsumerGroups:
     """Handler of consumer groups. Time and timers come from ``rebalance``, which handles the classic
-    groups.
-    """
+    groups."""
 
     rebalance: ClassicRebalance
     log: GroupLog
@@ -119,8 +116,7 @@ class ConsumerGroups:
         self, request: ConsumerHeartbeat, old: ConsumerMember, new: ConsumerMember
     ) -> HeartbeatAnswer:
         """Return the answer. It has the partitions after they have changed, and for a member whose request
-        has all fields.
-        """
+        has all fields."""
         is_full = request.rebalance_timeout_ms != -1 and request.owned is not None
         is_full = is_full and (request.topics is not None or request.regex is not None)
         is_told = request.epoch == JOINING_EPOCH or is_full or old.assigned != new.assigned
@@ -148,8 +144,7 @@ class ConsumerGroups:
         self, group: AnyGroup | None, request: ConsumerHeartbeat, records: list[Record]
     ) -> ConsumerGroup:
         """Return the consumer group; ``records`` convert an existing classic group. Raises GroupError with
-        GROUP_ID_NOT_FOUND.
-        """
+        GROUP_ID_NOT_FOUND."""
         group_id = request.group_id
         if isinstance(group, ConsumerGroup):
             return group
@@ -241,8 +236,7 @@ class ConsumerGroups:
         self, here: GroupPartition, group: ConsumerGroup, gone: Sequence[ConsumerMember], call: Call
     ) -> bool:
         """Remove members; downgrade the group if only classic members remain. Returns whether the records
-        were appended.
-        """
+        were appended."""
         group_id, gone_ids = group.group_id, {member.member_id for member in gone}
         left = [member for member in group.members.values() if member.member_id not in gone_ids]
         if gone and left and self.may_downgrade(left):
@@ -294,8 +288,7 @@ class ConsumerGroups:
         is_rebalanced: bool,
     ) -> bool:
         """Replace a consumer group, whose tombstones are the ``records``, by a classic group. Returns
-        whether the records were appended.
-        """
+        whether the records were appended."""
         record = encode_group_key(classic.group_id), encode_group_value(record_of(classic))
         if not self.log.append(classic.group_id, [*records, record], call, is_replayed=False):
             return False

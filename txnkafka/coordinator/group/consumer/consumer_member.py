@@ -14,17 +14,6 @@ from typing import Any, NamedTuple
 
 from txnkafka.coordinator.group.group_requests import Protocol
 
-__all__ = [
-    "JOINING_EPOCH",
-    "LEAVING_EPOCH",
-    "STATIC_LEAVING_EPOCH",
-    "ClassicMember",
-    "ConsumerMember",
-    "MemberState",
-    "Owned",
-    "Target",
-]
-
 JOINING_EPOCH, LEAVING_EPOCH, STATIC_LEAVING_EPOCH = 0, -1, -2
 
 Owned = Mapping[str, Mapping[int, int]]
@@ -53,8 +42,7 @@ class ClassicMember(NamedTuple):
 class ConsumerMember:
     """One member. ``topics`` are names in ascending order. ``assigned`` are its partitions, ``revoking``
     the partitions that it must revoke. A static member that has left temporarily has epoch -2. ``classic``
-    is None for a member of the consumer protocol.
-    """
+    is None for a member of the consumer protocol."""
 
     member_id: str
     epoch: int = 0
@@ -78,8 +66,7 @@ class ConsumerMember:
 
     def epoch_of(self, topic_id: str, partition: int) -> int | None:
         """Return the epoch in which a partition was assigned to the member; None for a partition that it
-        does not own.
-        """
+        does not own."""
         found = self.assigned.get(topic_id, {}).get(partition)
         return self.revoking.get(topic_id, {}).get(partition) if found is None else found
 
@@ -165,8 +152,7 @@ def _fields_of(owned: Owned) -> list[dict[str, Any]]:
 
 def _owned(found: Iterable[Mapping[str, Any]], member_epoch: int) -> Owned:
     """Return partitions with their epochs. Older brokers have written no epochs; these partitions get the
-    member epoch.
-    """
+    member epoch."""
     owned: dict[str, dict[int, int]] = {}
     for each in found:
         numbers, epochs = each["partitions"], each.get("assignment_epochs")

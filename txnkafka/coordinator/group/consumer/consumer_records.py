@@ -14,21 +14,6 @@ from txnkafka.coordinator.group.consumer.consumer_member import LEAVING_EPOCH, C
 from txnkafka.coordinator.group.consumer.subscriptions import ResolvedRegex
 from txnkafka.wire.records.group_log import ConsumerRecordType, encode_consumer_record
 
-__all__ = [
-    "Record",
-    "apply",
-    "assignment_record",
-    "epoch_record",
-    "group_records",
-    "group_tombstones",
-    "member_record",
-    "member_tombstones",
-    "old_metadata_tombstone",
-    "regex_record",
-    "target_epoch_record",
-    "target_record",
-]
-
 Type = ConsumerRecordType
 Record = tuple[bytes, bytes | None]
 
@@ -66,8 +51,7 @@ def target_epoch_record(group_id: str, epoch: int, now_ms: int) -> Record:
 
 def regex_record(group_id: str, regex: str, resolved: ResolvedRegex | None) -> Record:
     """Return the record of the topics that a pattern matched; a tombstone for None, once the pattern has
-    no subscriber.
-    """
+    no subscriber."""
     fields = None
     if resolved is not None:
         topics, version, timestamp = resolved
@@ -117,8 +101,7 @@ def group_records(group: ConsumerGroup) -> Iterator[Record]:
 
 def apply(group: ConsumerGroup, kind: ConsumerRecordType, name: str, fields: dict[str, Any] | None) -> None:
     """Apply a record to its group; ``fields`` is None for a tombstone. The caller applies the tombstone of
-    the group itself.
-    """
+    the group itself."""
     _APPLY[kind](group, name, fields)
 
 

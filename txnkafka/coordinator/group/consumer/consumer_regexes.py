@@ -28,8 +28,6 @@ from txnkafka.coordinator.group.group_log import GroupLog
 from txnkafka.coordinator.re2_pattern import PatternError, Re2Pattern
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["ConsumerRegexes", "RegexChange"]
-
 LEAST_INTERVAL_MS: Final = 10_000
 MOST_STEPS_AT_ONCE: Final = 1_000_000  # at most about 5 ms
 _TIMER: Final = ("regexes",)
@@ -46,8 +44,7 @@ class RegexChange(enum.Enum):
 @dataclass
 class ConsumerRegexes:
     """The patterns of all groups. Time, timers and settings come from ``clock``. ``_pending`` has the
-    groups to match; they share one timer, which is set again after each step.
-    """
+    groups to match; they share one timer, which is set again after each step."""
 
     clock: ClassicRebalance
     log: GroupLog
@@ -56,8 +53,7 @@ class ConsumerRegexes:
 
     def update(self, update: MemberUpdate) -> RegexChange:
         """Handle the pattern of a member: compile a new one, and schedule the resolution if it is due.
-        Raises GroupError with INVALID_REGULAR_EXPRESSION.
-        """
+        Raises GroupError with INVALID_REGULAR_EXPRESSION."""
         group, old, new = update.group, update.old.regex, update.new.regex
         change, is_first = RegexChange.NONE, False
         if old != new:
@@ -113,8 +109,7 @@ class ConsumerRegexes:
         """Match for some steps, or to the end of one group.
 
         The remaining patterns, and groups added in the meantime, follow after other work, so that other work
-        waits for one step at most, however many patterns exist.
-        """
+        waits for one step at most, however many patterns exist."""
         if not self._pending:
             return
         group_id = next(iter(self._pending))
@@ -131,8 +126,7 @@ class ConsumerRegexes:
 
     def _pieces(self, group: ConsumerGroup, regexes: Iterable[str]) -> Iterator[int]:
         """Match the patterns that still have a subscriber, and write the result; yield the cost of each
-        name. Topics created during the match are included in the next one.
-        """
+        name. Topics created during the match are included in the next one."""
         image = self.host.image
         names, version, creations = sorted(image.topics), self.host.image_version, image.topic_creations
         found: dict[str, tuple[str, ...]] = {}

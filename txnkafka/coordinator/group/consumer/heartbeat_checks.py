@@ -21,15 +21,6 @@ from txnkafka.coordinator.group.group_error import GroupError
 from txnkafka.coordinator.group.group_requests import ConsumerHeartbeat
 from txnkafka.error_codes import ErrorCode
 
-__all__ = [
-    "check_epoch",
-    "check_heartbeat",
-    "check_instance",
-    "check_released",
-    "check_room",
-    "known_instance",
-]
-
 E = ErrorCode
 
 
@@ -79,8 +70,7 @@ def check_epoch(member: ConsumerMember, epoch: int, claimed: Claimed) -> None:
     """Raise GroupError for a member with another epoch.
 
     The previous epoch is accepted if the member claims only partitions that it also owns in the current one,
-    because the answer with the current epoch may have been lost.
-    """
+    because the answer with the current epoch may have been lost."""
     if epoch in (JOINING_EPOCH, member.epoch):
         return
     kind = "greater" if epoch > member.epoch else "smaller"

@@ -18,8 +18,6 @@ from txnkafka.coordinator.group.consumer.consumer_member import ConsumerMember, 
 from txnkafka.coordinator.group.group_error import GroupError
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["Reconciliation"]
-
 Claimed = Mapping[str, Sequence[int]] | None
 
 
@@ -27,8 +25,7 @@ Claimed = Mapping[str, Sequence[int]] | None
 class Reconciliation:
     """Input of a step. ``subscribed`` are the ids of the member's topics; ``claimed`` the partitions that
     it claims to own, None if the request has none. ``owner_epoch`` returns the epoch of a partition's
-    owner, -1 without one.
-    """
+    owner, -1 without one."""
 
     target_epoch: int
     target: Target
@@ -41,8 +38,7 @@ class Reconciliation:
         """Return the member after its next step.
 
         Raises GroupError with FENCED_MEMBER_EPOCH for a state that a newer Kafka has written, unless the
-        member claims no partitions.
-        """
+        member claims no partitions."""
         if member.state is MemberState.STABLE and member.epoch == self.target_epoch:
             return self._without_other_topics(member) if self.is_subscription_new else member
         if member.state is MemberState.UNREVOKED_PARTITIONS and self._owns(member.revoking):
@@ -59,8 +55,7 @@ class Reconciliation:
 
     def _owns(self, partitions: Owned) -> bool:
         """Return whether the member still owns some of these partitions; it does if it has claimed
-        nothing.
-        """
+        nothing."""
         if self.claimed is None:
             return True
         return any(

@@ -13,8 +13,6 @@ from txnkafka.coordinator.group.classic.classic_rebalance import ClassicRebalanc
 from txnkafka.coordinator.group.consumer.consumer_group import ConsumerGroup
 from txnkafka.coordinator.group.consumer.consumer_member import ConsumerMember, MemberState
 
-__all__ = ["MemberTimers"]
-
 _SESSION, _REVOKE, _JOIN, _SYNC = "member session", "member revoke", "member join", "member sync"
 _ALL: Final = (_SESSION, _REVOKE, _JOIN, _SYNC)
 _RETRY_MS: Final = 500  # as in ``CoordinatorRuntime``
@@ -24,8 +22,7 @@ _RETRY_MS: Final = 500  # as in ``CoordinatorRuntime``
 class MemberTimers:
     """The timers of all members. ``fence`` removes a member, and returns False if the records could not be
     appended; then it is retried. Its third argument is the epoch in which the member had to act, None for
-    any.
-    """
+    any."""
 
     clock: ClassicRebalance
     fence: Callable[[str, str, int | None], bool]
@@ -36,8 +33,7 @@ class MemberTimers:
 
     def expect_revocation(self, group_id: str, member: ConsumerMember) -> None:
         """Start or stop the timeout for revoking partitions. Only members of the consumer protocol revoke
-        between two heartbeats.
-        """
+        between two heartbeats."""
         if member.classic is not None:
             return
         if member.state is MemberState.UNREVOKED_PARTITIONS:

@@ -24,8 +24,6 @@ from txnkafka.coordinator.group.consumer.subscriptions import Subscriptions
 from txnkafka.coordinator.group.consumer.topic_hash import topics_hash
 from txnkafka.coordinator.registry.cluster_image import ClusterImage
 
-__all__ = ["MemberUpdate", "hash_of"]
-
 
 def hash_of(subscriptions: Subscriptions, image: ClusterImage) -> int:
     """Return the hash of the existing topics that a group is subscribed to."""
@@ -35,8 +33,7 @@ def hash_of(subscriptions: Subscriptions, image: ClusterImage) -> int:
 @dataclass(slots=True)
 class MemberUpdate:
     """One update. ``old`` is the previous member, or an empty one; ``new`` is the next. ``epoch`` is the
-    group's epoch after the ``records``.
-    """
+    group's epoch after the ``records``."""
 
     group: ConsumerGroup
     old: ConsumerMember
@@ -74,8 +71,7 @@ class MemberUpdate:
 
     def write_targets(self) -> tuple[int, Target]:
         """Write the targets of all members if a new assignment is due; return its epoch and the member's
-        target.
-        """
+        target."""
         group = self.group
         since_ms = self.now_ms - group.assignment_timestamp  # negative after the clock was set back
         is_due = group.assignment_timestamp == 0 or not 0 <= since_ms < self.config.assignment_interval_ms

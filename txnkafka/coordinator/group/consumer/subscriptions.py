@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from txnkafka.coordinator.group.consumer.consumer_member import ConsumerMember
 
-__all__ = ["ResolvedRegex", "Subscriptions"]
-
 
 class ResolvedRegex(NamedTuple):
     """The topics that a pattern matched in a version of the registry, in ascending order."""

@@ -15,8 +15,6 @@ import xxhash
 
 from txnkafka.coordinator.registry.cluster_image import TopicImage
 
-__all__ = ["topics_hash"]
-
 
 def topics_hash(topics: Iterable[TopicImage]) -> int:
     """Return the hash of existing topics as a signed number; 0 for no topics."""
@@ -30,8 +28,7 @@ def topics_hash(topics: Iterable[TopicImage]) -> int:
 @lru_cache(maxsize=10_000)
 def _topic_hash(topic_id: str, name: str, partitions: int) -> int:
     """Return the hash of one topic whose replicas have no rack. Numbers are little-endian; text is its
-    UTF-16 units and their count.
-    """
+    UTF-16 units and their count."""
     uuid, text = urlsafe_b64decode(topic_id + "=="), name.encode("utf-16-le")
     return xxhash.xxh3_64_intdigest(
         b"\0" + uuid[7::-1] + uuid[:7:-1] + text + (len(text) // 2).to_bytes(4, "little")

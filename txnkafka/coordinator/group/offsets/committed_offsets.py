@@ -17,8 +17,6 @@ from txnkafka.model import NO_PRODUCER_ID
 if TYPE_CHECKING:
     from txnkafka.coordinator.log_event import LogEvent
 
-__all__ = ["CommittedOffset", "Offsets"]
-
 OFFSET_COMMIT_KEYS = (b"\0\0", b"\0\1")  # two versions of one key, with the same fields
 
 
@@ -34,8 +32,7 @@ class Offsets:
     """Committed offsets, and pending ones by producer id; keys are raw, without their version.
 
     ``producers`` has the producers with a pending offset by key, which saves a search. Only ``replay``
-    changes the offsets.
-    """
+    changes the offsets."""
 
     def __init__(self) -> None:
         self.committed: dict[bytes, CommittedOffset] = {}

@@ -15,16 +15,13 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log, encode_offset_commit_key
 
-__all__ = ["GroupOffsets", "ends_of"]
-
 _VERSION = 2  # bytes of the version of a key
 _LENGTH = 2  # bytes of the length before a string
 
 
 class GroupOffsets:
     """Offsets by group; only ``replay`` changes them. A name is a key without its version; it begins with
-    the length and the name of the group.
-    """
+    the length and the name of the group."""
 
     def __init__(self) -> None:
         self._offsets = Offsets()
@@ -59,8 +56,7 @@ class GroupOffsets:
 
     def fetch(self, group: str, partition: TopicPartition, *, is_stable_wanted: bool) -> CommittedOffset:
         """Return the committed offset of a partition; with ``is_stable_wanted``, UNSTABLE_OFFSET_COMMIT
-        while an open transaction commits another one (KIP-447).
-        """
+        while an open transaction commits another one (KIP-447)."""
         name = encode_offset_commit_key(group, *partition)[_VERSION:]
         if is_stable_wanted and self._is_pending(name):
             return CommittedOffset(error=ErrorCode.UNSTABLE_OFFSET_COMMIT)
@@ -83,8 +79,7 @@ class GroupOffsets:
 
     def all_committed(self) -> Iterator[OffsetAndMetadata]:
         """Yield the committed offsets of all groups, each decoded on its turn; a new commit does not
-        change their order.
-        """
+        change their order."""
         for names in self._names.values():
             for name in names:
                 found = self._decoded(name)
@@ -105,8 +100,7 @@ class GroupOffsets:
 
     def keys_of(self, ends: Collection[bytes]) -> list[bytes]:
         """Return the keys of the offsets of some partitions (see ``ends_of``), in all groups. For each
-        group the shorter list is searched: its offsets, or the partitions.
-        """
+        group the shorter list is searched: its offsets, or the partitions."""
         found = list[bytes]()
         for begin, names in self._names.items():
             if len(names) < len(ends):
@@ -117,8 +111,7 @@ class GroupOffsets:
 
     def keys_of_removed(self, removed: Mapping[str, str], there: Container[str]) -> list[bytes]:
         """Return the keys of the offsets of ``removed`` topics (ids with their names), in all groups. For
-        a topic that exists again (in ``there``), only offsets with the removed topic's id are included.
-        """
+        a topic that exists again (in ``there``), only offsets with the removed topic's id are included."""
         names, found = set(removed.values()), list[bytes]()
         for begin, of_group in self._names.items():
             for name in of_group:

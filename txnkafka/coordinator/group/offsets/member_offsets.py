@@ -11,8 +11,6 @@ from txnkafka.coordinator.group.consumer.consumer_group import ConsumerGroup
 from txnkafka.coordinator.group.group_requests import Identity, Offsets
 from txnkafka.error_codes import ErrorCode
 
-__all__ = ["consumer_refusal", "fetch_refusal"]
-
 E = ErrorCode
 _WITH_EPOCHS = 9  # the first version of OffsetCommit for members of the consumer protocol
 
@@ -21,8 +19,7 @@ def consumer_refusal(
     group: ConsumerGroup, identity: Identity, offsets: Offsets, version: int | None
 ) -> ErrorCode | None:
     """Return the error for a commit, else None; ``version`` is the version of OffsetCommit, None in a
-    transaction.
-    """
+    transaction."""
     is_nobody = identity.generation == -1 and not identity.member_id and identity.group_instance_id is None
     if (identity.generation < 0 and not group.members) or (version is None and is_nobody):
         return None

@@ -25,8 +25,6 @@ from txnkafka.wire.records.group_log import (
     encode_offset_commit_value,
 )
 
-__all__ = ["Errors", "Fetched", "OffsetManager"]
-
 E = ErrorCode
 Errors = dict[TopicPartition, ErrorCode]
 Fetched = dict[TopicPartition, CommittedOffset]
@@ -34,8 +32,7 @@ Fetched = dict[TopicPartition, CommittedOffset]
 
 class OffsetManager:
     """Handler of offsets: one method for each request; ``reply`` is called once, now or later. Time comes
-    from ``rebalance``.
-    """
+    from ``rebalance``."""
 
     def __init__(self, log: GroupLog, rebalance: ClassicRebalance) -> None:
         self._log = log
@@ -51,8 +48,7 @@ class OffsetManager:
         producer: ProducerIdAndEpoch | None = None,
     ) -> None:
         """Commit offsets; with ``producer``, as part of its transaction. ``version`` is the version of
-        OffsetCommit.
-        """
+        OffsetCommit."""
         refused = self._refusal(identity, version, offsets, is_transactional=producer is not None)
         if refused is not None:
             reply(dict.fromkeys(offsets, refused))
@@ -113,8 +109,7 @@ class OffsetManager:
         member: tuple[str | None, int] = (None, -1),
     ) -> None:
         """Answer with the committed offsets of partitions, or of all partitions that have one. An unknown
-        group has none. ``member`` is the id and epoch of the requesting member of a consumer group.
-        """
+        group has none. ``member`` is the id and epoch of the requesting member of a consumer group."""
         here = self._log.of(group_id, may_be_empty=True)
         if isinstance(here, ErrorCode):
             reply(here, {})
@@ -141,8 +136,7 @@ class OffsetManager:
         reply: Callable[[ErrorCode, Errors], None],
     ) -> None:
         """Delete committed offsets, except for topics that a member is subscribed to (KIP-496). The answer
-        is sent when the deletion is durable, also for offsets that are already deleted.
-        """
+        is sent when the deletion is durable, also for offsets that are already deleted."""
         group, here = self._log.find(group_id), self._log.of(group_id)
         if group == E.GROUP_ID_NOT_FOUND:
             self._log.when_durable(group_id, lambda error: reply(append_error(error) or group, {}))
@@ -172,8 +166,7 @@ class OffsetManager:
 
     def delete_partitions(self, topic: str, numbers: Iterable[int]) -> None:
         """Write tombstones for the offsets of a deleted topic's partitions, including pending offsets of
-        open transactions (``OffsetMetadataManager.onPartitionsDeleted``).
-        """
+        open transactions (``OffsetMetadataManager.onPartitionsDeleted``)."""
         ends = ends_of(topic, numbers)
         for number, here in list(self._log.loaded.items()):
             self._log.drop_offsets(number, here.offsets.keys_of(ends))
@@ -189,8 +182,7 @@ class OffsetManager:
 
     def expire(self, here: GroupPartition, group: AnyGroup) -> bool:
         """Write tombstones for offsets that were not used for the retention time; return whether no offset
-        is left.
-        """
+        is left."""
         expired = self._expired(here, group)
         is_last = len(expired) == len(here.offsets.keys(group.group_id))
         self._log.drop_offsets(self._log.number_of(group.group_id), expired)
@@ -225,8 +217,7 @@ class OffsetManager:
 
 def subscribed_topics(group: AnyGroup) -> set[str] | None:
     """Return the topics that consumers of a group are subscribed to; None if a member's subscription is
-    malformed.
-    """
+    malformed."""
     if isinstance(group, ConsumerGroup):
         return group.subscriptions().topics
     topics: set[str] = set()
