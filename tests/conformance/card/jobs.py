@@ -53,6 +53,8 @@ def commit(of: Session) -> Lines:
     of.send("p", "b", partition=1)
     of.do("commit", "p")
     of.do("begin", "p")
+    of.do("commit", "p")
+    of.do("begin", "p")
     of.send("p", "c")
     of.do("commit", "p")
     found = [of.until(of.values, "a c"), of.values(partition=1)]
@@ -110,7 +112,13 @@ def timeout(of: Session) -> Lines:
     of.send("slow", "late")
     of.written("behind")
     found = [of.until(of.values, "behind"), of.refused(lambda: of.do("commit", "slow"))]
+    of.transactional("again")
+    of.do("begin", "again")
+    of.send("again", "again")
+    of.do("commit", "again")
+    found.append(of.until(of.values, "behind again"))
     of.do("close", "slow")
+    of.do("close", "again")
     return found
 
 
@@ -367,7 +375,7 @@ JOBS = (
     Job("transaction: abort", abort, ["a", "never a"]),
     Job("read_committed waits for an open transaction", held_back, ["", "open behind", "open behind"]),
     Job("a second instance fences the first", fenced, ["refused", "after"]),
-    Job("a transaction times out", timeout, ["behind", "refused"]),
+    Job("a transaction times out", timeout, ["behind", "refused", "behind again"]),
     Job("a timeout above the maximum", timeout_too_long, ["refused"]),
     Job("group: join and read", group_reads, ["0:0:a 0:1:b"]),
     Job("group: read_committed", group_reads_committed, ["0:2:a"]),
