@@ -15,8 +15,9 @@ from confluent_kafka import TopicPartition as Where
 
 from tests.conformance.broker import KafkaBroker
 from tests.conformance.clients import Clients, Message, send
+from tests.conformance.hand_over.records import consumed, offset_of, transaction, until
+from tests.conformance.hand_over.story import SETTINGS, records_there_and_back
 from tests.conformance.maven import kafka_4_3_jars
-from tests.conformance.test_turns import INTERNAL, consumed, offset_of, there_and_back, transaction, until
 from tests.server.serving import Serving
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.handover.hand_over import hand_over
@@ -29,7 +30,7 @@ TOPIC, GROUP, SECONDS = "t", "copies", 60
 @pytest.fixture
 def kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
     """Apache Kafka 4.3.1, not started, without a directory."""
-    broker = KafkaBroker(tmp_path, INTERNAL, is_static=True, jars=kafka_4_3_jars())
+    broker = KafkaBroker(tmp_path, SETTINGS, is_static=True, jars=kafka_4_3_jars())
     yield broker
     broker.stop()
 
@@ -57,12 +58,12 @@ def sees(server: str, values: list[bytes], offset: int) -> None:
 
 
 def test_a_directory_of_txnkafka_goes_to_4_3_and_comes_back(kafka: KafkaBroker) -> None:
-    there_and_back(kafka, rounds=1)
+    records_there_and_back(kafka, rounds=1)
 
 
 def test_a_directory_of_4_3_is_served_and_goes_back(tmp_path: Path) -> None:
     """Formatted by ``kafka-storage format --standalone``; a transaction stays open at each stop."""
-    kafka = KafkaBroker(tmp_path, INTERNAL, jars=kafka_4_3_jars())
+    kafka = KafkaBroker(tmp_path, SETTINGS, jars=kafka_4_3_jars())
     kafka.format()
     kafka.start()
     Clients(kafka).create(TOPIC, 2)
@@ -71,7 +72,7 @@ def test_a_directory_of_4_3_is_served_and_goes_back(tmp_path: Path) -> None:
     kafka.stop()
     assert handed_over(kafka, Owner.TXNKAFKA).findings == []
     del left
-    settings = [option for item in INTERNAL.items() for option in ("--config", "=".join(item))]
+    settings = [option for item in SETTINGS.items() for option in ("--config", "=".join(item))]
     with Serving(kafka.log_dir, *settings) as serving:
         transaction(serving.address, "left").abort_transaction(SECONDS)
         sees(serving.address, [b"1"], 1)
@@ -90,18 +91,18 @@ def test_a_directory_of_4_3_is_served_and_goes_back(tmp_path: Path) -> None:
 
 def test_a_directory_at_the_level_of_4_3_goes_from_4_4_to_4_3(tmp_path: Path) -> None:
     """txnkafka serves it in between, and leaves the levels as they are."""
-    kafka = KafkaBroker(tmp_path, INTERNAL, release="4.3")
+    kafka = KafkaBroker(tmp_path, SETTINGS, release="4.3")
     kafka.format()
     kafka.start()
     Clients(kafka).create(TOPIC, 2)
     commit(kafka.bootstrap_servers, "x", b"1", 1)
     kafka.stop()
-    settings = [option for item in INTERNAL.items() for option in ("--config", "=".join(item))]
+    settings = [option for item in SETTINGS.items() for option in ("--config", "=".join(item))]
     with Serving(kafka.log_dir, *settings) as serving:
         commit(serving.address, "x", b"2", 2)
         assert serving.stop() == 0
     assert handed_over(kafka, Owner.KAFKA).findings == []
-    older = KafkaBroker(tmp_path, INTERNAL, jars=kafka_4_3_jars())
+    older = KafkaBroker(tmp_path, SETTINGS, jars=kafka_4_3_jars())
     older.start()
     try:
         sees(older.bootstrap_servers, [b"1", b"2"], 2)
@@ -122,7 +123,7 @@ def test_4_3_refuses_features_of_4_4(
     tmp_path: Path, release: str | None, features: dict[str, int], newer: int, says: str
 ) -> None:
     """``handover`` warns of each feature, and Apache Kafka 4.4 can still start on the directory."""
-    kafka = KafkaBroker(tmp_path, INTERNAL, release=release, features=features)
+    kafka = KafkaBroker(tmp_path, SETTINGS, release=release, features=features)
     kafka.format()
     kafka.start()
     clients = Clients(kafka)
@@ -133,11 +134,11 @@ def test_4_3_refuses_features_of_4_4(
     kafka.stop()
     report = handed_over(kafka, Owner.KAFKA)
     assert [finding.code for finding in report.findings] == ["needs-kafka-4.4"] * newer
-    older = KafkaBroker(tmp_path, INTERNAL, jars=kafka_4_3_jars())
+    older = KafkaBroker(tmp_path, SETTINGS, jars=kafka_4_3_jars())
     with pytest.raises(RuntimeError, match="did not start"):
         older.start()
     assert any(re.search(says, line) for line in older.said())
-    kafka = KafkaBroker(tmp_path, INTERNAL)
+    kafka = KafkaBroker(tmp_path, SETTINGS)
     kafka.start()
     try:
         until(lambda: consumed(kafka.bootstrap_servers), [b"1", b"1"])

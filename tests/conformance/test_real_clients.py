@@ -1,4 +1,5 @@
-"""Real clients on `txnkafka serve` and on Apache Kafka: what they are promised, and what errors they name."""
+"""Real clients on `txnkafka serve` and on Apache Kafka, beyond the jobs of the compatibility card: zombies,
+epochs that run out, codecs of the log, large batches, and the errors that the clients name."""
 
 from __future__ import annotations
 
@@ -19,41 +20,28 @@ from tests.server.client_commands import Client, ClientError, Transactional
 from txnkafka.cli.main import cli
 
 SECONDS = 30
-CONFIGS = {"transaction.abort.timed.out.transaction.cleanup.interval.ms": "200"}
 UNCOMMITTED = "read_uncommitted"
 Refused = Callable[[str, Callable[[], object]], None]
 # the word of each client for what it is refused; the same on both brokers
 ERRORS: dict[str, dict[str, str]] = {
     "confluent-kafka": {
-        "commit of a fenced instance": "_FENCED",
         "send of a zombie": "_FENCED or _PURGE_QUEUE",
         "abort of a zombie": "_FENCED",
-        "commit after the timeout": "_FENCED",
-        "timeout above the maximum": "INVALID_TRANSACTION_TIMEOUT",
         "send after a new producer id": "_FENCED or _PURGE_QUEUE",
     },
     "java-4.4": {
-        "commit of a fenced instance": "PRODUCER_FENCED",
         "send of a zombie": "INVALID_PRODUCER_EPOCH",
         "abort of a zombie": "PRODUCER_FENCED",
-        "commit after the timeout": "INVALID_TXN_STATE",
-        "timeout above the maximum": "KafkaException",
         "send after a new producer id": "INVALID_PRODUCER_ID_MAPPING",
     },
     "java-3.9": {
-        "commit of a fenced instance": "PRODUCER_FENCED",
         "send of a zombie": "PRODUCER_FENCED",
         "abort of a zombie": "PRODUCER_FENCED",
-        "commit after the timeout": "PRODUCER_FENCED",
-        "timeout above the maximum": "KafkaException",
         "send after a new producer id": "INVALID_PRODUCER_ID_MAPPING",
     },
     "franz-go": {
-        "commit of a fenced instance": "PRODUCER_FENCED",
         "send of a zombie": "INVALID_PRODUCER_EPOCH",
         "abort of a zombie": "PRODUCER_FENCED",
-        "commit after the timeout": "INVALID_TXN_STATE",
-        "timeout above the maximum": "INVALID_TRANSACTION_TIMEOUT",
         "send after a new producer id": "INVALID_PRODUCER_ID_MAPPING",
     },
 }
@@ -67,7 +55,7 @@ def broker_of(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[st
 
         @functools.cache
         def start(name: str) -> Running:
-            return stack.enter_context(broker(name, tmp_path_factory.mktemp("broker"), CONFIGS, ids))
+            return stack.enter_context(broker(name, tmp_path_factory.mktemp("broker"), {}, ids))
 
         yield start
 
@@ -129,44 +117,6 @@ def topic(request: pytest.FixtureRequest, server: str) -> str:
     return name
 
 
-def test_commit_and_abort(client: Client, server: str, topic: str) -> None:
-    producer = Transactional(client, server, topic).init()
-    producer.begin().send(topic, "one", "two").commit()
-    producer.begin().send(topic, "never").abort()
-    producer.begin().commit()
-    producer.begin().send(topic, "three").commit()
-    see(client, server, topic, "one", "two", "three")
-    assert values(client, server, topic, UNCOMMITTED) == ["one", "two", "never", "three"]
-    producer.close()
-
-
-def test_an_open_transaction_holds_read_committed_back(client: Client, server: str, topic: str) -> None:
-    first = Transactional(client, server, topic).init()
-    second = Transactional(client, server, f"{topic}-second").init()
-    first.begin().send(topic, "undecided")
-    second.begin().send(topic, "behind").commit()
-    assert values(client, server, topic) == []
-    assert values(client, server, topic, UNCOMMITTED) == ["undecided", "behind"]
-    first.commit()
-    see(client, server, topic, "undecided", "behind")
-    first.close()
-    second.close()
-
-
-def test_a_second_instance_fences_the_first(
-    client: Client, server: str, topic: str, refused: Refused
-) -> None:
-    first = Transactional(client, server, topic, "first").init()
-    first.begin().send(topic, "before").commit()
-    first.begin().send(topic, "open")
-    second = Transactional(client, server, topic, "second").init()
-    refused("commit of a fenced instance", first.commit)
-    second.begin().send(topic, "after").commit()
-    see(client, server, topic, "before", "after")
-    first.close()
-    second.close()
-
-
 def test_a_zombie_writes_nothing(client: Client, server: str, topic: str, refused: Refused) -> None:
     zombie = Transactional(client, server, topic, "zombie").init()
     zombie.begin().send(topic, "before").commit()
@@ -178,26 +128,6 @@ def test_a_zombie_writes_nothing(client: Client, server: str, topic: str, refuse
     assert values(client, server, topic, UNCOMMITTED) == ["before", "after"]
     zombie.close()
     second.close()
-
-
-def test_a_transaction_times_out(client: Client, server: str, topic: str, refused: Refused) -> None:
-    slow = Transactional(client, server, topic, "slow", transaction_timeout_ms=1000).init()
-    slow.begin().send(topic, "late")
-    other = Transactional(client, server, f"{topic}-other").init()
-    other.begin().send(topic, "behind").commit()
-    see(client, server, topic, "behind")
-    refused("commit after the timeout", slow.commit)
-    again = Transactional(client, server, topic, "again").init()
-    again.begin().send(topic, "again").commit()
-    see(client, server, topic, "behind", "again")
-    for producer in (slow, other, again):
-        producer.close()
-
-
-def test_a_timeout_above_the_maximum(client: Client, server: str, topic: str, refused: Refused) -> None:
-    producer = Transactional(client, server, topic, transaction_timeout_ms=900_001)
-    refused("timeout above the maximum", producer.init)
-    producer.close()
 
 
 def test_epochs_run_out(client: Client, name: str, server: str, topic: str, refused: Refused) -> None:

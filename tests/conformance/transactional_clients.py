@@ -13,7 +13,7 @@ from tests.server.client_commands import Client, ConfluentClient
 from tests.server.client_process import ClientProcess
 
 __all__ = [
-    "CLIENTS", "LEFT_OUT", "JavaMember", "JavaReader", "copy", "java_program", "see", "started", "values",
+    "CLIENTS", "LEFT_OUT", "JavaMember", "JavaReader", "java_program", "see", "started", "values",
 ]  # fmt: skip
 
 HERE = Path(__file__).resolve().parent
@@ -55,14 +55,6 @@ def java_program(
         subprocess.run([*javac, str(sources / f"{program}.java")], check=True)
         stamp.touch()
     return ["java", *options, "-cp", f"{classes}:{jars}/*", program]
-
-
-def copy(version: str, server: str, topic: str, target: str, group: str, records: int) -> None:
-    """Copy so many records with a Java client of a version, in transactions with the group's offsets."""
-    jars = {"4.4": kafka_jars, "3.9": kafka_3_9_clients}[version]()
-    program = java_program(f"java-{version}", jars, "CopyProcess")
-    command = [*program, server, topic, target, group, str(records)]
-    subprocess.run(command, check=True, timeout=2 * SECONDS)
 
 
 class JavaReader:

@@ -255,7 +255,7 @@ def nothing_is_ended(*_: object) -> None:
 @pytest.mark.parametrize(
     ("where", "name", "instead"),
     [
-        (TransactionCoordinator, "_waits_for_data", answered_early),
+        pytest.param(TransactionCoordinator, "_waits_for_data", answered_early, marks=pytest.mark.slow),
         (Durability, "when_durable", marked_at_once),
         (transactions, "end_unknown", nothing_is_ended),
     ],

@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from tests.conftest import LONG
+from tests.conftest import BRIEF, LONG
 from tests.unit.broker.node import NOW
 from tests.unit.handover.stories import COMMITTED_VALUES, contents, damaged, story
 from txnkafka import LogDir
@@ -17,7 +17,7 @@ from txnkafka.testing.crash_states import crash_states
 from txnkafka.testing.disk import Disk
 from txnkafka.testing.memory_files import MemoryFiles
 
-STATES, LEAST = (3_000, 400) if LONG else (120, 60)
+STATES, LEAST = (3_000, 400) if LONG else (40, 20) if BRIEF else (120, 60)
 CLEAN = "/data/.kafka_cleanshutdown"
 
 

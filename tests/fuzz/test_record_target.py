@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import LONG
+from tests.conftest import BRIEF, LONG
 from tests.fuzz.campaign import CORPUS
 from tests.fuzz.test_fuzz import SECONDS, SEED
 
 CORE = Path(__file__).resolve().parents[2] / "txnkafka" / "_core"
 SOURCE = Path(__file__).with_name("record_target.c")
 SANITIZE = ["-O1", "-g", "-fno-sanitize-recover=undefined", "-fsanitize=address,undefined"]
-ITERATIONS = 20_000_000 if LONG else 500_000
+ITERATIONS = 20_000_000 if LONG else 100_000 if BRIEF else 500_000
 PLANTED_ITERATIONS = 300_000
 
 # Not each bound is the only one: a key or value past its record meets the next check before it is read.
@@ -35,7 +35,7 @@ PLANTED = {
     "a bitmap too long": ("record.h", "(capacity + 7) / 8", "(capacity + 200) / 8"),
 }  # fmt: skip
 # The others are for long runs: each is compiled, which takes seconds.
-CHOSEN = list(PLANTED) if LONG else list(PLANTED)[:2]
+CHOSEN = list(PLANTED) if LONG else list(PLANTED)[: 1 if BRIEF else 2]
 
 
 def environment() -> dict[str, str]:

@@ -28,7 +28,7 @@ def memory() -> Iterator[str]:
     store = fsspec.filesystem("memory")
     store.put(f"{unpacked()}/", "/golden", recursive=True)
     yield "memory://golden"
-    store.store.clear()  # rm() of all files would look for the children of each in all of them
+    store.store.clear()  # rm() would compare each file with every other file
     store.pseudo_dirs[:] = [""]
 
 

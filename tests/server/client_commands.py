@@ -80,11 +80,12 @@ class ConfluentClient:
         steps[command]()
 
     def _send(self, producer: Producer, options: Mapping[str, str]) -> None:
-        failed: list[KafkaError] = []
+        failed: KafkaError | None = None
 
         def delivered(error: KafkaError | None, _: object) -> None:
-            if error is not None:
-                failed.append(error)
+            nonlocal failed  # and no call of a method: flush() may have set an exception before it calls this
+            if failed is None:
+                failed = error
 
         for record in options["records"].split(","):
             partition, value = record.split(":", 1)
@@ -92,8 +93,8 @@ class ConfluentClient:
             producer.produce(options["topic"], padded, partition=int(partition), on_delivery=delivered)
         if options["wait"] == "yes" and producer.flush(self._seconds):
             raise ClientError("not flushed", f"{len(producer)} records")
-        if failed:
-            raise KafkaException(failed[0])
+        if failed is not None:
+            raise KafkaException(failed)
 
     def _consume(self, server: str, topic: str, partition: str, level: str) -> list[str]:
         settings: dict[str, Any] = {

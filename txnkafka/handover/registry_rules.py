@@ -1,7 +1,7 @@
 """Effects of the next owner on the registry: features, settings, replicas, voters, credentials. Pure.
 
 Undocumented facts about Apache Kafka 4.4.0 were observed with its broker
-(``tests/conformance/test_handover.py``).
+(``tests/conformance/test_kafka_starts.py``).
 
 Source: ``QuorumFeatures``, ``ReplicationControlManager``, ``PartitionChangeBuilder``, ``LogConfig.validate``,
 ``KafkaRaftServer``.

@@ -46,6 +46,12 @@ def codecs(of: Session) -> Lines:
     return [str(len(of.values(partition=number))) for number in range(4)]
 
 
+def committed(of: Session, producer: str, value: str) -> None:
+    of.do("begin", producer)
+    of.send(producer, value)
+    of.do("commit", producer)
+
+
 def commit(of: Session) -> Lines:
     of.transactional("p")
     of.do("begin", "p")
@@ -53,8 +59,8 @@ def commit(of: Session) -> Lines:
     of.send("p", "b", partition=1)
     of.do("commit", "p")
     of.do("begin", "p")
-    of.send("p", "c")
     of.do("commit", "p")
+    committed(of, "p", "c")
     found = [of.until(of.values, "a c"), of.values(partition=1)]
     of.do("close", "p")
     return found
@@ -65,9 +71,7 @@ def abort(of: Session) -> Lines:
     of.do("begin", "p")
     of.send("p", "never")
     of.do("abort", "p")
-    of.do("begin", "p")
-    of.send("p", "a")
-    of.do("commit", "p")
+    committed(of, "p", "a")
     found = [of.until(of.values, "a"), of.values(UNCOMMITTED)]
     of.do("close", "p")
     return found
@@ -78,9 +82,7 @@ def held_back(of: Session) -> Lines:
     of.transactional("second", "another")
     of.do("begin", "first")
     of.send("first", "open")
-    of.do("begin", "second")
-    of.send("second", "behind")
-    of.do("commit", "second")
+    committed(of, "second", "behind")
     found = [of.values(), of.values(UNCOMMITTED)]
     of.do("commit", "first")
     found.append(of.until(of.values, "open behind"))
@@ -95,9 +97,7 @@ def fenced(of: Session) -> Lines:
     of.send("first", "open")
     of.transactional("second")
     refused = of.refused(lambda: of.do("commit", "first"))
-    of.do("begin", "second")
-    of.send("second", "after")
-    of.do("commit", "second")
+    committed(of, "second", "after")
     found = [refused, of.until(of.values, "after")]
     of.do("close", "first")
     of.do("close", "second")
@@ -110,7 +110,11 @@ def timeout(of: Session) -> Lines:
     of.send("slow", "late")
     of.written("behind")
     found = [of.until(of.values, "behind"), of.refused(lambda: of.do("commit", "slow"))]
+    of.transactional("again")
+    committed(of, "again", "again")
+    found.append(of.until(of.values, "behind again"))
     of.do("close", "slow")
+    of.do("close", "again")
     return found
 
 
@@ -133,9 +137,7 @@ def group_reads_committed(of: Session) -> Lines:
     of.do("begin", "p")
     of.send("p", "never")
     of.do("abort", "p")
-    of.do("begin", "p")
-    of.send("p", "a")
-    of.do("commit", "p")
+    committed(of, "p", "a")
     of.join("m", isolation_level="read_committed")
     found = [of.polled("m", 1)]
     of.member("leave", "m")
@@ -367,7 +369,7 @@ JOBS = (
     Job("transaction: abort", abort, ["a", "never a"]),
     Job("read_committed waits for an open transaction", held_back, ["", "open behind", "open behind"]),
     Job("a second instance fences the first", fenced, ["refused", "after"]),
-    Job("a transaction times out", timeout, ["behind", "refused"]),
+    Job("a transaction times out", timeout, ["behind", "refused", "behind again"]),
     Job("a timeout above the maximum", timeout_too_long, ["refused"]),
     Job("group: join and read", group_reads, ["0:0:a 0:1:b"]),
     Job("group: read_committed", group_reads_committed, ["0:2:a"]),

@@ -81,10 +81,12 @@ def groups(at: Place) -> list[str]:
     lines = shown(at, "consumer-groups", f"{reset} --to-offset 2")
     lines += shown(at, "consumer-groups", "--describe --group tools --offsets")
     lines += shown(at, "consumer-groups", "--describe --group tools --state")
+    lines += [line for line in shown(at, "consumer-groups", "--list --state") if "tools" in line]
     lines += shown(at, "consumer-groups", f"{reset} --to-earliest")
     lines += shown(at, "consumer-groups", "--delete-offsets --group tools --topic of-groups:0")
     lines += shown(at, "consumer-groups", f"{reset} --to-latest")
     lines += shown(at, "consumer-groups", "--delete --group tools")
+    lines += [line for line in shown(at, "consumer-groups", "--list") if "tools" in line]
     return [line.replace(at.server, "…") for line in lines]
 
 

@@ -135,7 +135,7 @@ def test_a_directory_that_was_not_closed_is_warned_of(tmp_path: Path) -> None:
     directory = DataDirectory(LocalDataFiles(), path, lambda topic: LogConfig(), now_ms=NOW)
     with pytest.warns(ResourceWarning, match="data was not closed: it stays locked until the process ends"):
         del directory
-    with pytest.raises(LogDirError, match="another owner in this process: close its Broker or DataDirectory first"):
+    with pytest.raises(LogDirError, match="in this process: close its Broker or DataDirectory first"):
         DataDirectory(LocalDataFiles(), path, lambda topic: LogConfig(), now_ms=NOW)
 
 

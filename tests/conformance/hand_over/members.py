@@ -1,25 +1,23 @@
-"""Consumer groups go to Apache Kafka and come back (KIP-848): members, epochs, partitions and patterns are
-what they were, and no group is assigned anew, for the hash of its topics is the same."""
+"""Consumer groups (KIP-848): members, epochs, partitions and patterns stay as they are, and no group is
+assigned anew, because the hash of its topics stays the same."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.conformance.broker import KafkaBroker
-from tests.server.serving import Serving
+from tests.conformance.hand_over.owners import Owned
 from tests.side_by_side.messages import Request
 from tests.side_by_side.sides import Conversation, TcpSide
+
+__all__ = ["SETTINGS", "TOPICS", "Members"]
 
 SECONDS = 60
 TOPICS = ("one:1", "three:3", "many:70")
 NAMES = [topic.split(":")[0] for topic in TOPICS]
-CONFIG = {"group.consumer.assignment.interval.ms": "0"}
+SETTINGS = {"group.consumer.assignment.interval.ms": "0", "group.consumer.session.timeout.ms": "60000"}
 LOADING = {"14", "15", "16"}  # error codes of a coordinator that starts
 
 
@@ -44,9 +42,6 @@ class Client:
         everything = {"rebalance_timeout_ms": 60_000, "topic_partitions": [], "subscribed_topic_names": NAMES}
         self._beat(group, member, 0, **{**everything, **changes})
 
-    def beat(self, group: str, member: str, **fields: Any) -> None:
-        self._beat(group, member, self.epochs[group, member], **fields)
-
     def _beat(self, group: str, member: str, epoch: int, **fields: Any) -> None:
         named = {"group_id": group, "member_id": member, "member_epoch": epoch}
         answer = self.ask("ConsumerGroupHeartbeat", 1, **named, **fields)
@@ -54,10 +49,10 @@ class Client:
         self.epochs[group, member] = answer["member_epoch"]
 
     def settle(self) -> None:
-        """Heartbeats in which each member says that it has nothing to give up."""
+        """Send heartbeats without owned partitions, until nothing is left to revoke."""
         for _ in range(3):
             for group, member in list(self.epochs):
-                self.beat(group, member, topic_partitions=[])
+                self._beat(group, member, self.epochs[group, member], topic_partitions=[])
 
     def described(self) -> list[Any]:
         """All groups, in an order of its own."""
@@ -93,24 +88,6 @@ def _sorted(value: Any) -> Any:
     return sorted(map(_sorted, value), key=str) if isinstance(value, list) else value
 
 
-@pytest.fixture
-def kafka(tmp_path: Path) -> Iterator[KafkaBroker]:
-    """Not running; its directory is that of our broker."""
-    broker = KafkaBroker(tmp_path, {"offsets.topic.num.partitions": "50", **CONFIG}, is_static=True)
-    yield broker
-    broker.stop()
-
-
-@contextmanager
-def ours(kafka: KafkaBroker) -> Iterator[Serving]:
-    options = [word for topic in TOPICS for word in ("--create-topic", topic)]
-    options += [word for item in CONFIG.items() for word in ("--config", "=".join(item))]
-    with Serving(kafka.log_dir, *options) as serving:
-        yield serving
-        assert serving.stop() == 0
-        assert "error" not in serving.log()
-
-
 @contextmanager
 def client(address: str, epochs: dict[tuple[str, str], int]) -> Iterator[Client]:
     found = Client(address, epochs)
@@ -121,32 +98,40 @@ def client(address: str, epochs: dict[tuple[str, str], int]) -> Iterator[Client]
         found.close()
 
 
-def test_consumer_groups_go_to_kafka_and_come_back(kafka: KafkaBroker) -> None:
-    epochs: dict[tuple[str, str], int] = {}
-    with ours(kafka) as serving, client(serving.address, epochs) as of:
-        of.join("names", "a")
-        of.join("names", "b", instance_id="i", server_assignor="range")
-        of.join("patterns", "c", subscribed_topic_names=None, subscribed_topic_regex="(one|th).*")
-        time.sleep(0.5)
-        of.settle()
-        of.commit("names", "a", 7)
-        before, told = of.described(), dict(epochs)
-    kafka.start()
-    with client(kafka.bootstrap_servers, epochs) as of:
-        assert of.described() == before
-        of.settle()
-        assert epochs == told
-        assert of.offset("names") == 7
-        of.join("names", "d")
-        of.join("kafka", "e", subscribed_topic_names=["one", "missing"])
-        of.settle()
-        of.commit("kafka", "e", 9)
-        before, told = of.described(), dict(epochs)
-    kafka.stop()
-    with ours(kafka) as serving, client(serving.address, epochs) as of:
-        assert of.described() == before
-        of.settle()
-        assert epochs == told
-        assert [of.offset(group) for group in ("names", "kafka")] == [7, 9]
-        of.join("kafka", "f", subscribed_topic_names=["one"])
-        assert epochs["kafka", "f"] == told["kafka", "e"] + 1
+class Members:
+    """The item of this file: two groups of the first owner, and one of each further owner."""
+
+    def __init__(self) -> None:
+        self._epochs: dict[tuple[str, str], int] = {}
+        self._described: list[Any] = []
+        self._offsets: dict[str, int] = {}
+
+    def check(self, owned: Owned, turn: int) -> None:
+        """Compare members, assignments, epochs and offsets; a new member raises the epoch by one."""
+        with client(owned.address, self._epochs) as of:
+            assert of.described() == self._described
+            told = dict(self._epochs)
+            of.settle()
+            assert self._epochs == told
+            assert {group: of.offset(group) for group in self._offsets} == self._offsets
+            if turn > 1:
+                group = f"group {turn - 1}"
+                of.join(group, "f", subscribed_topic_names=["one"])
+                assert self._epochs[group, "f"] == told[group, "e"] + 1
+
+    def leave(self, owned: Owned, turn: int) -> None:
+        """Let members join and commit."""
+        with client(owned.address, self._epochs) as of:
+            if turn == 0:
+                of.join("names", "a")
+                of.join("names", "b", instance_id="i", server_assignor="range")
+                of.join("patterns", "c", subscribed_topic_names=None, subscribed_topic_regex="(one|th).*")
+                time.sleep(0.5)
+            else:
+                of.join("names", f"member {turn}")
+                of.join(f"group {turn}", "e", subscribed_topic_names=["one", "missing"])
+            of.settle()
+            group, member = ("names", "a") if turn == 0 else (f"group {turn}", "e")
+            of.commit(group, member, 7 + turn)
+            self._offsets[group] = 7 + turn
+            self._described = of.described()
