@@ -12,7 +12,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Where
 from confluent_kafka.admin import AdminClient, NewTopic
-from txnkafka.broker.metadata_snapshot import find_snapshots
+from txnkafka.broker.registry.metadata_snapshot import find_snapshots
 
 from tests.conformance.broker import KafkaBroker
 from tests.unit.broker.node import Node
