@@ -30,7 +30,7 @@ _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
 
 class ConfigDef(NamedTuple):
     """One setting. ``broker`` has the names by which a broker sets it for all topics or groups, in order of
-    precedence. ``low`` and ``high`` bound what a user may set, ``allowed`` are the possible words.
+    precedence. ``low`` and ``high`` limit the values of a user, ``allowed`` has the possible words.
     ``is_dynamic``: a running broker accepts a new value. An internal setting is not described."""
 
     name: str
@@ -175,17 +175,17 @@ class LogConfig:
 
     @property
     def compact(self) -> bool:
-        """Whether the log is compacted."""
+        """Return whether the log is compacted."""
         return "compact" in self.cleanup_policy
 
     @property
     def delete(self) -> bool:
-        """Whether old segments are deleted."""
+        """Return whether old segments are deleted."""
         return "delete" in self.cleanup_policy
 
     @property
     def log_append_time(self) -> bool:
-        """Whether timestamps are set by the broker's clock."""
+        """Return whether the broker's clock sets timestamps."""
         return self.message_timestamp_type == "LogAppendTime"
 
     @cached_property

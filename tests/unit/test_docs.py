@@ -1,4 +1,4 @@
-"""The examples of docs/python.md and docs/writing.md run, and print what the pages show."""
+"""Examples of docs/python.md and docs/writing.md print the shown output; maps of the code name real files."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 import txnkafka.log
 from tests.pages import ROOT, examples
 from txnkafka.errors import ProduceError
+
+MAPPED_ROOMS = ("memory", "reading", "server", "storage")
 
 
 def test_the_examples_of_reading_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -47,3 +49,13 @@ def test_the_page_on_writing_names_everything_public() -> None:
     named = set(re.findall(r"`(\w+)`", (ROOT / "docs" / "writing.md").read_text(encoding="utf-8")))
     errors = {error.__name__ for error in (ProduceError, *ProduceError.__subclasses__())}
     assert named >= {*txnkafka.log.__all__, *errors}
+
+
+@pytest.mark.parametrize("page", ["ARCHITECTURE.md", *(f"docs/internals/{each}.md" for each in MAPPED_ROOMS)])
+def test_a_map_names_files_that_exist(page: str) -> None:
+    roots = ROOT / "txnkafka", ROOT / "tests"
+    files = [path.relative_to(ROOT) for root in roots for path in root.rglob("*.p*")]
+    known = {each for path in files for each in (str(path), str(path).removeprefix("txnkafka/"), path.name)}
+    named = set(re.findall(r"[`/(]([\w/]+\.(?:py|pyx|pxd))\b", (ROOT / page).read_text(encoding="utf-8")))
+    assert named
+    assert named - known == set()

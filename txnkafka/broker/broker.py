@@ -113,7 +113,7 @@ class Broker:
         self.image.forget_removed()
         self.durability.run_soon()
 
-    # What is here
+    # State
 
     @property
     def config(self) -> BrokerConfig:
@@ -194,7 +194,7 @@ class Broker:
         *,
         version: int,
     ) -> None:
-        """Commit offsets with a transaction; ``version`` is that of TxnOffsetCommit."""
+        """Commit offsets with a transaction; ``version`` is TxnOffsetCommit's."""
         request = OffsetsOfTransaction(identity, transactional_id, producer, offsets, version)
         TxnOffsetCommit(self.services, self.groups.coordinator, self.transactions, request, reply).run()
 
@@ -210,33 +210,33 @@ class Broker:
     def list_offsets(
         self, queries: Sequence[OffsetQuery], isolation_level: IsolationLevel
     ) -> dict[TopicPartition, OffsetAnswer]:
-        """Where times are in logs, or where logs begin and end."""
+        """Return the offsets of timestamps, or the first and last offsets of logs."""
         return listing.list_offsets(self.services, queries, isolation_level)
 
     def end_offset_for_epoch(
         self, partition: TopicPartition, leader_epoch: int, current_leader_epoch: int = -1
     ) -> tuple[ErrorCode, int, int]:
-        """The largest epoch of a log that is not above ``leader_epoch``, and where it ends (KIP-101)."""
+        """Return a log's largest epoch at or below ``leader_epoch``, and its end offset (KIP-101)."""
         return listing.end_offset_for_epoch(self.services, partition, leader_epoch, current_leader_epoch)
 
     def describe_producers(self, partition: TopicPartition) -> tuple[ErrorCode, list[ProducerStateEntry]]:
-        """The producers that a partition knows."""
+        """Return the producers with state in a partition."""
         return listing.describe_producers(self.services, partition)
 
     # The host
 
     @property
     def is_flush_awaited(self) -> bool:
-        """Whether a client waits for the next group; a group without one may be begun, too, and is
-        waited for when ``advance`` is called at its deadline."""
+        """Return whether a client waits for the next group. A group without a waiting client may begin at any
+        time, and is awaited once ``advance`` is called at its deadline."""
         return self.manager.flushes.is_awaited
 
     def begin_flush(self) -> Flush | None:
-        """The next group to make durable; None while one is under way, or when nothing waits."""
+        """Return the next group to make durable; None while one is under way, or when nothing waits."""
         return self.manager.flushes.begin()
 
     def finish_flush(self, flush: Flush, failed: dict[PartitionLog, OSError], *, now_ms: int) -> None:
-        """The group was run: call back what waited for it."""
+        """Record that the group was run, and make the calls that waited for it."""
         self.services.now_ms = now_ms
         self.manager.flushes.finish(flush, failed)
         self.groups.coordinator.at(now_ms)
@@ -245,37 +245,37 @@ class Broker:
             self.fetches.on_progress(log.topic_partition for log, _ in flush.logs)
 
     def begin_work(self) -> Work | None:
-        """The next piece of work to run; None while one is under way, or when there is none."""
+        """Return the next piece of work to run; None while one is under way, or when nothing waits."""
         work = self.jobs.begin()
         if work is None:
             self.durability.run_soon()  # work that failed to begin has an answer
         return work
 
     def finish_work(self, work: Work, error: Exception | None, *, now_ms: int) -> None:
-        """The work was run."""
+        """Record that the work was run, with ``error`` if it failed."""
         self.services.now_ms = now_ms
         self.groups.coordinator.at(now_ms)
         self.jobs.finish(work, error)
         self.durability.run_soon()
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due by the clock: long polls, transactions that time out, retention, compaction. Returns
-        the ticks at which to be called again at the latest."""
+        """Run everything due: long polls, transaction timeouts, retention, compaction. Return the ticks of
+        the next call at the latest."""
         self.services.now_ms = now_ms
         deadline = self.deadlines.advance(now_ms)
         self.durability.run_soon()
         return min(deadline, self.deadlines.flush(now_ms))
 
     def is_quiet(self, now_ms: int) -> bool:
-        """Whether ``advance``, ``begin_flush`` and ``begin_work`` have nothing to do before the ticks that
-        ``advance`` has returned: so it is behind most requests that did not have to wait for the disk. What
-        is due of transactions is done."""
+        """Run the due work of transactions; return whether ``advance``, ``begin_flush`` and ``begin_work``
+        have nothing to do before the ticks that ``advance`` has returned. True after most requests that did
+        not have to wait for the disk."""
         self.services.now_ms = now_ms
         return self.deadlines.is_quiet(now_ms)
 
     @property
     def is_idle(self) -> bool:
-        """Whether neither a flush nor work is under way or waits; compaction waits for its next turn."""
+        """Return whether no flush and no work is under way or waiting; compaction is not counted."""
         flushes = self.manager.flushes
         return not (len(self.jobs) or flushes.is_flushing or flushes.has_waiting)
 

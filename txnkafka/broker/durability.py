@@ -1,8 +1,8 @@
 """Runs callbacks once appends are durable.
 
 With ``durability="fsync"`` an append is acknowledged when a flush has covered it. With ``"page_cache"``,
-which is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops; but not when the
-process does: what was appended to a segment without a name waits for the flush that names it. Logs are then
+which is Apache Kafka's default, it is acknowledged at once, and lost when the machine stops, but not when the
+process stops: an append to a segment without a final name waits for the flush that names it. Logs are then
 flushed by ``flush.messages``, as part of the append, by ``flush.ms``, at a roll and at the close. The
 metadata log is synced all the same, as in Kafka: data of a producer id that is given out twice would be taken
 for duplicates.
@@ -34,8 +34,8 @@ NEVER: Final = (1 << 63) - 1
 
 class Durability:
     """Calls back when appends are durable. No callback runs before ``run_soon``.
-    ``on_progress`` is called with the partitions of which readers see more without a flush, ``registry`` is
-    the log that is synced in both modes."""
+    ``on_progress`` is called with partitions whose readers see more without a flush; ``registry`` is the
+    log that is synced in both modes."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class Durability:
         goes_first: bool = False,
     ) -> None:
         """Call when all appends to ``log`` so far are durable, with NONE, or with the error that prevents it.
-        The options are those of ``FlushQueue.when_durable``."""
+        See ``FlushQueue.when_durable`` for the options."""
         if self.mode == "page_cache" and self._is_durable_enough(
             log, log.log_end_offset - log.recovery_point
         ):
@@ -96,7 +96,7 @@ class Durability:
     def when_all_durable(
         self, logs: Iterable[PartitionLog], call: Callable[[ErrorCode], None], *, goes_first: bool = False
     ) -> None:
-        """Call when everything appended to all of these logs is durable; with the first error otherwise."""
+        """Call when all appends to these logs are durable, with NONE or the first error."""
         left = list(logs)
         if len(left) == 1:
             self.when_durable(left[0], call, goes_first=goes_first)
@@ -117,7 +117,7 @@ class Durability:
             self.when_durable(log, one, goes_first=goes_first)
 
     def soon(self, call: Callable[..., None], *arguments: Any) -> None:
-        """Call when the broker has finished what it is doing."""
+        """Call when the current request or call has ended."""
         self._soon.append((self._failures.owner, call, arguments))
 
     def run_soon(self) -> None:
@@ -143,12 +143,12 @@ class Durability:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether there is a call to be made by ``run_soon``, or a flush to be begun by ``advance``."""
+        """Return whether ``run_soon`` has calls to make, or ``advance`` a flush to begin."""
         return bool(self._soon or self._progressed) or self._flush_ticks is not None
 
 
 def error_code(error: Exception) -> ErrorCode:
-    """The code that a client gets for an error: for a file that cannot be read, one that it retries."""
+    """Return the code that a client gets for an error; for an unreadable file a retriable one."""
     if isinstance(error, KafkaError) and not isinstance(error, LogDirError):
         return error.code
     return ErrorCode.KAFKA_STORAGE_ERROR

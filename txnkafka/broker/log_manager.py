@@ -97,7 +97,7 @@ class LogManager:
         """Flush all appends of all logs at once. A log whose flush fails is fenced.
 
         Raises FlushUnderWayError, and does nothing, while a group flush of ``flushes`` is under way; after
-        the flush of all logs, KafkaStorageError when an append to one of them is not durable."""
+        the flush of all logs, KafkaStorageError when an append to a log is not durable."""
         self.data.check_owner()
         if self.flushes.is_flushing:
             raise FlushUnderWayError(f"a flush of {self.data.path} is under way: finish it first")

@@ -1,7 +1,7 @@
 """The state of the transaction and group coordinators, built by replaying their logs, and their decisions.
 
 No module here uses files, clocks or sockets. Only the method ``replay`` changes a state; the owner of a
-coordinator's log and a reader of its files call the same method. This package exports what a reader needs;
+coordinator's log and a reader of its files call the same method. This package exports the names for readers;
 ``txn_coordinator``, the owner of transactional ids, is imported from its own module, so that a reader does
 not load it.
 """

@@ -1,4 +1,4 @@
-"""``Runtime``: the loaded partitions of a coordinator's topic, and what a coordinator does with their log.
+"""``Runtime``: the loaded partitions of a coordinator's topic, and all work on their logs.
 
 Each partition has a state, which is the replay of its log. A coordinator decides; the runtime finds the
 partition of a key, appends, replays, and reports when an append is durable. The transaction coordinator

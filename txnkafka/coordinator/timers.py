@@ -71,7 +71,7 @@ class Timers:
                     self._push(key, self._calls[key][0])
 
     def _is_still(self, key: Key, call: Callable[[], None]) -> bool:
-        """Return whether the call was neither cancelled nor replaced."""
+        """Return whether the call was not cancelled and not replaced."""
         return key in self._calls and self._calls[key][1] is call
 
     def _push(self, key: Key, deadline: int) -> None:

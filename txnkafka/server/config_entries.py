@@ -39,7 +39,7 @@ _MESSAGE_BYTES: Final = "message.max.bytes"  # which a topic has as max.message.
 
 
 class ConfigEntry(NamedTuple):
-    """One setting. ``synonyms`` are name, value and source of what the value overrides, itself first."""
+    """One setting. ``synonyms`` has name, value and source of this setting and the ones it overrides."""
 
     name: str
     value: str | None

@@ -87,6 +87,6 @@ def _failed(cls: Any, version: int, asked: Any, error: ErrorCode) -> Any:
 
 
 def _first(asked: Any, names: tuple[str, ...]) -> Any:
-    """Return the first of these fields that the struct has and that is not empty."""
+    """Return the value of the first named field that exists and is not empty."""
     found = (getattr(asked, name, None) for name in names)
     return next((value for value in found if value not in (None, ())), None)

@@ -70,7 +70,7 @@ class ReceiveBuffer:
         self._pool = pool
         self._max_frame_bytes = max_frame_bytes
         self._block: Block | None = None
-        self._start = self._end = 0  # of these bytes, in the block
+        self._start = self._end = 0  # positions in the block
         self._is_new = True  # before the first frame
 
     @property
@@ -168,7 +168,7 @@ class ReceiveBuffer:
         )
 
     def _moved(self, block: Block) -> memoryview:
-        """Move the incomplete frame to the beginning of a block with room for more of it."""
+        """Move the incomplete frame to the beginning of a block with more room."""
         have, wanted = self._end - self._start, self._frame_size()
         part = block.view[self._start : self._end]
         if have >= BLOCK_SIZE:  # full, of one large frame or of unread frames

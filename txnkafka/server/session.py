@@ -79,7 +79,7 @@ class Session:
         self._unanswered_bytes = 0
         self._unsent: deque[memoryview] = deque()
         self._has_ended = False  # after the requests that came out
-        self.unsent_bytes = 0  # of all responses, also of those that wait for an earlier response
+        self.unsent_bytes = 0  # of all responses, also while they wait for an earlier response
         self._all_unsent = Unsent() if all_unsent is None else all_unsent
         self.space = self._received.space
         self.received = self._received.received
@@ -114,7 +114,7 @@ class Session:
 
     @property
     def ends_soon(self) -> bool:
-        """Return whether something is unanswered or unsent, and none of it waits for other clients."""
+        """Return whether something is unanswered or unsent, and nothing waits for other clients."""
         waiting = [request for request in self._unanswered if not request.is_answered]
         waits_for_others = any(request.header.api.key in _WAIT_FOR_OTHERS for request in waiting)
         return bool(self._unanswered or self.unsent_bytes) and not waits_for_others

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from txnkafka.server.listeners import Endpoint, Listener
 
 LOG = logging.getLogger("txnkafka.server")
-LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any of them can be refused
+LISTEN_BACKLOG: Final = 128  # asyncio accepts as many at once, before any can be refused
 MAX_UNSENT_BYTES: Final = 256 << 20  # of responses to all clients; above it, responses to Fetch are small
 STOP_SECONDS: Final = 5.0  # time for clients to take their responses during a stop
 

@@ -32,7 +32,7 @@ def check_topics(topics: Mapping[str, int]) -> None:
             raise _refusal(name, str(error)) from None
         other = names_of_metrics.setdefault(name.replace(".", "_"), name)
         if other != name:
-            raise _refusal(name, f"its metrics collide with those of {other}; rename one topic")
+            raise _refusal(name, f"its metrics collide with {other}'s; rename one topic")
     if sum(topics.values()) > MOST_PARTITIONS:
         raise KafkaError(f"at most {MOST_PARTITIONS:,} partitions can be created at once")
 

@@ -1,0 +1,1 @@
+"""The settings of the broker, topics, groups and metrics subscriptions, and their changes."""

@@ -42,9 +42,9 @@ LEAST_SEGMENT: Final = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class BrokerConfig:
-    """Field names are Kafka's with underscores; times in milliseconds, sizes in bytes. ``topic_defaults`` are
-    the settings of topics that do not set them, by Kafka's names of topic configs; ``given`` is what the
-    settings were made of, by the names of the broker.
+    """Field names are Kafka's with underscores; times in milliseconds, sizes in bytes. ``topic_defaults`` has
+    the settings of topics without their own, by Kafka's names of topic configs; ``given`` has the settings as
+    given, by the names of the broker.
 
     Raises ValueError for a value that Kafka would refuse, or with which a coordinator would have no topic."""
 
@@ -235,7 +235,7 @@ class BrokerConfig:
         names = self.assignors
         if not names or len(set(names)) < len(names) or not set(names) <= set(ASSIGNORS):
             known = " and ".join(ASSIGNORS)
-            text = f"must name {known}, or one of them, not {self.group_consumer_assignors!r}"
+            text = f"must name {known}, or one assignor, not {self.group_consumer_assignors!r}"
             raise ValueError(f"group.consumer.assignors {text}")
         policies = [policy.value for policy in MigrationPolicy]
         if self.group_consumer_migration_policy.lower() not in policies:
@@ -276,7 +276,7 @@ def check_topic(broker: BrokerConfig, configs: Mapping[str, str]) -> None:
     if int(configs.get("segment.bytes", LEAST_SEGMENT)) < LEAST_SEGMENT:
         raise ValueError(
             f"segment.bytes must be at least {LEAST_SEGMENT}, not {configs['segment.bytes']}: Apache Kafka 4 "
-            "does not start on a directory with such a topic; for tests there is internal.segment.bytes"
+            "does not start on a directory with this value; use internal.segment.bytes for tests"
         )
     for name, text in configs.items():
         if name in TOPIC_WITHOUT_EFFECT and not _is_possible(TOPIC_WITHOUT_EFFECT[name], text):

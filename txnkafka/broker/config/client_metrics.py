@@ -49,7 +49,7 @@ def subscription_refusal(name: str, configs: Mapping[str, str]) -> tuple[ErrorCo
 
 
 def shown_subscription(name: str, text: str) -> str:
-    """Return a value as it is understood: without spaces, and without what a list has twice."""
+    """Return the effective value: without spaces, and without duplicates in a list."""
     if name == _INTERVAL:
         return str(int(text)) if _INTEGER.fullmatch(text.strip()) else text
     return ",".join(dict.fromkeys(_elements(text)))

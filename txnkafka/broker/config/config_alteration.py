@@ -48,7 +48,7 @@ _LISTS: Final = {  # of topics and brokers, with their defaults
 
 
 class ConfigOp(IntEnum):
-    """What is done to a config (``AlterConfigOp.OpType``)."""
+    """The operation on a config (``AlterConfigOp.OpType``)."""
 
     SET = 0
     DELETE = 1
@@ -138,7 +138,7 @@ def _request_refusal(broker: Broker, wanted: Alteration, *, is_double: bool) -> 
 
 
 def _logger_answer(broker: Broker, wanted: Alteration) -> _Refusal:
-    """This broker has no loggers whose levels can be changed: a named logger does not exist."""
+    """Return the answer for a logger: this broker has no loggers with changeable levels."""
     if wanted.resource_name != str(broker.node_id):
         text = f"Unexpected node id. Expected {broker.node_id}, but received {wanted.resource_name}"
         return _Refusal(ErrorCode.INVALID_REQUEST, text)
@@ -157,8 +157,7 @@ def alter_configs(
     *,
     validate_only: bool = False,
 ) -> None:
-    """Change the configs of a resource, all or none of them. Answers when they are durable and have taken
-    effect."""
+    """Change all configs of a resource, or none. Answer when they are durable and in effect."""
     thing = wanted.resource_type, wanted.resource_name
     turn = broker.turns.of(thing)
 
@@ -180,7 +179,7 @@ def alter_configs(
 
 
 def _altered(wanted: Alteration, current: Mapping[str, str]) -> dict[str, str] | _Refusal:
-    """The configs of the resource behind the changes."""
+    """Return the configs of the resource after the changes."""
     new = {} if wanted.is_whole else dict(current)
     for name, op, value in wanted.changes:
         if op == ConfigOp.DELETE:
@@ -208,7 +207,7 @@ def _changed_list(text: str, op: int, value: str) -> str:
 
 
 def _refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) -> _Refusal | None:
-    """Why a resource cannot have these configs; None when it can."""
+    """Return the refusal of these configs; None when the resource can have them."""
     name = wanted.resource_name
     if wanted.resource_type == TOPIC_RESOURCE:
         return _topic_refusal(broker, name, new)
@@ -243,12 +242,12 @@ def _topic_refusal(broker: Broker, name: str, new: Mapping[str, str]) -> _Refusa
     except ValueError as error:
         return _Refusal(ErrorCode.INVALID_CONFIG, str(error))
     if name not in broker.image.topics:
-        return _Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}")
+        return _Refusal(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} does not exist")
     return None
 
 
 def _broker_refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) -> _Refusal | None:
-    """A name that is only deleted need not be known."""
+    """Return the refusal of a broker's configs. A name that is only deleted may be unknown."""
     node = wanted.resource_name
     if node not in ("", str(broker.node_id)):
         message = f"Unexpected broker id, expected {broker.node_id}, but received {node}"
@@ -268,7 +267,7 @@ def _broker_refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) 
 
 
 def _min_isr_refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str]) -> _Refusal | None:
-    """Where leaders may be elected out of those that have left the ISR, all brokers have one limit of it."""
+    """Refuse a min.insync.replicas per broker while ELR is enabled: it is cluster-wide then (KIP-966)."""
     if not broker.image.features.get(_ELR):
         return None
     current = broker.image.configs.get((wanted.resource_type, wanted.resource_name), {})
@@ -283,7 +282,7 @@ def _min_isr_refusal(broker: Broker, wanted: Alteration, new: Mapping[str, str])
 
 
 def _records(wanted: Alteration, new: Mapping[str, str], current: Mapping[str, str]) -> list[LogRecord]:
-    """What the registry gets: of a broker also what stays as it is, as in Kafka."""
+    """Return the records of the change; for a broker also unchanged values, as in Kafka."""
     resource = wanted.resource_type, wanted.resource_name
     named = [change.name for change in wanted.changes]
     names = [*named, *(name for name in current if name not in new and name not in named)]

@@ -149,8 +149,8 @@ _OF_OTHER_GROUPS = """
     share.fetch.purgatory.purge.interval.requests
 """
 WITHOUT_EFFECT: Final = frozenset((_NAMES + _OF_OTHER_GROUPS).split())
-"""Settings that are accepted and change nothing: there is one node, one directory and one thread, and there
-are no share and streams groups."""
+"""Settings that are accepted without effect: the broker has one node, one directory and one thread, and no
+share or streams groups."""
 
 
 def contradiction(name: str, text: str) -> str:
@@ -170,16 +170,16 @@ _ELSEWHERE: Final = {
     "log.dir": "--data",
     "log.dirs": "--data",
 }
-_NO_SECURITY: Final = "connections are neither encrypted nor authenticated"
+_NO_SECURITY: Final = "encryption and authentication are not supported"
 _NO_CLASSES: Final = "classes of Java are not loaded"
 _NOT_HERE: Final = {
     "alter.config.policy.class.name": _NO_CLASSES,
-    "authorizer.class.name": "there are no ACLs",
-    "client.quota.callback.class": "there are no quotas",
+    "authorizer.class.name": "ACLs are not supported",
+    "client.quota.callback.class": "quotas are not supported",
     "config.providers": "values are taken as they are, and nothing is looked up elsewhere",
     "connection.failed.authentication.delay.ms": _NO_SECURITY,
     "connections.max.reauth.ms": _NO_SECURITY,
-    "cordoned.log.dirs": "there is one directory",
+    "cordoned.log.dirs": "a broker has one directory",
     "create.topic.policy.class.name": _NO_CLASSES,
     "early.start.listeners": "all listeners are opened at once",
     "max.connections.per.ip.overrides": "max.connections.per.ip is for all addresses",
@@ -203,7 +203,7 @@ _OF_ZOOKEEPER: Final = "zookeeper."
 
 
 def refusal(name: str, settings: Iterable[str]) -> str:
-    """Why a name is refused that is neither of the ``settings`` nor of those here."""
+    """Return the refusal of a name that is missing in ``settings`` and in ``WITHOUT_EFFECT``."""
     if name in _ELSEWHERE:
         return f"{name} is set by {_ELSEWHERE[name]}"
     if name in _NOT_HERE:
@@ -211,7 +211,7 @@ def refusal(name: str, settings: Iterable[str]) -> str:
     if name.startswith(_WITHOUT_SECURITY):
         return f"{name} cannot be set: {_NO_SECURITY}"
     if name.startswith(_OF_TIERED_STORAGE):
-        return f"{name} cannot be set: there is no tiered storage"
+        return f"{name} cannot be set: tiered storage is not supported"
     if name.startswith(_OF_ZOOKEEPER):
         return f"{name} cannot be set: the controller is this node, and not ZooKeeper"
     close = get_close_matches(name, [*settings, *WITHOUT_EFFECT], n=1)

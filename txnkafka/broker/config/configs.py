@@ -1,7 +1,7 @@
-"""``Configs``: the settings of a broker as they are now.
+"""``Configs``: the current settings of a broker.
 
-Those of its start are under what the registry says of all brokers, and that is under what it says of this
-one. Topics have their own over all of them.
+The registry's settings of all brokers override the settings of the start, and its settings of this broker
+override both. A topic's own settings override all three.
 
 Source: ``DynamicBrokerConfig`` (KIP-226).
 """
@@ -37,17 +37,17 @@ class Configs:
 
     @property
     def of_cluster(self) -> Mapping[str, str]:
-        """What the registry says of all brokers."""
+        """The registry's settings of all brokers."""
         return self._image.configs.get((BROKER_RESOURCE, ""), {})
 
     @property
     def of_node(self) -> Mapping[str, str]:
-        """What the registry says of this broker."""
+        """The registry's settings of this broker."""
         return self._image.configs.get((BROKER_RESOURCE, self._name), {})
 
     def of_topic(self, topic: str) -> LogConfig:
-        """The settings of a topic's logs. As in Kafka, a name that is not known does not count; neither does
-        a value that is not understood, since one topic would keep the whole broker from starting."""
+        """Return the settings of a topic's logs. Ignore unknown names, as in Kafka, and values that are not
+        understood: otherwise one topic would keep the whole broker from starting."""
         own = self._image.topic_configs(topic)
         faults = self.current.faults(own)
         for fault in faults.values():
@@ -57,23 +57,23 @@ class Configs:
         return self.current.log_config({name: text for name, text in own.items() if name not in faults})
 
     def refresh(self) -> None:
-        """The registry has changed, or was loaded. What is not understood, which another broker may have
-        written, does not count."""
+        """Apply the registry after a load or change. Ignore values that are not understood; another broker
+        may have written them."""
         self.current = _over(_over(self.static, self.of_cluster), self.of_node)
         for name, text in (*self.of_cluster.items(), *self.of_node.items()):
             if name not in DYNAMIC:
                 LOG.warning("the setting %s=%s of the metadata log has no effect", name, text)
 
     def check(self, new: Mapping[str, str], named: Iterable[str], *, is_of_node: bool) -> None:
-        """Raise ValueError for a new level of which the ``named`` settings cannot be set, with those under it
-        and with the others of the level."""
+        """Raise ValueError if the ``named`` settings of a new level are invalid together with the level's
+        other settings and the levels below."""
         base = _over(self.static, self.of_cluster) if is_of_node else self.static
         base = _over(base, {name: text for name, text in new.items() if name not in named})
         base.changed({name: new[name] for name in named})
 
 
 def _over(config: BrokerConfig, level: Mapping[str, str]) -> BrokerConfig:
-    """The settings with those of a level over them, all at once: one may be right only with another."""
+    """Return the settings overridden by a level, all at once: some are valid only together."""
     wanted = {name: _limited(config, name, text) for name, text in level.items() if name in DYNAMIC}
     try:
         return config.changed(wanted)

@@ -143,7 +143,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _check_text(spec: ConfigDef, text: str) -> None:
-    """``text`` is without spaces at its ends."""
+    """Check a value that has no spaces at its ends."""
     if spec.kind == "boolean":
         is_valid, wanted = text.lower() in ("true", "false"), "true or false"
     elif spec.allowed:

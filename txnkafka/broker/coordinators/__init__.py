@@ -1,0 +1,1 @@
+"""The transaction and group coordinators on the logs of the broker."""

@@ -87,7 +87,7 @@ class Groups:
             self.coordinator.delete_removed(removed, services.image.topics, services.now_ms)
 
     def configure(self) -> None:
-        """The settings of the broker have changed."""
+        """Use changed settings of the broker."""
         self.coordinator.configure(group_config(self._services.config))
 
     def _load(self, now_ms: int) -> None:
@@ -99,11 +99,11 @@ class Groups:
         self._topic.load(self.coordinator.partitions, load)
 
     def on_created(self) -> None:
-        """``__consumer_offsets`` is there, or partitions of it whose directories could not be created."""
+        """Load new partitions of ``__consumer_offsets``, also if their directories could not be created."""
         self._load(self._services.now_ms)
 
     def on_deleted(self, topic: str, numbers: Collection[int]) -> None:
-        """A topic is not in the registry any more, nor are its partitions."""
+        """Forget the partitions of a topic that the registry has removed."""
         if topic == CONSUMER_OFFSETS_TOPIC:
             for number in numbers:
                 self.coordinator.resign(number)
@@ -111,13 +111,12 @@ class Groups:
             self.coordinator.delete_partitions(topic, numbers, self._services.now_ms)
 
     def stop(self) -> None:
-        """Coordinate no group any more: what waits is answered NOT_COORDINATOR, and members look for the next
-        owner."""
+        """Stop coordinating groups. Waiting requests get NOT_COORDINATOR, and members find the next owner."""
         for number in list(self.coordinator.partitions.loaded):
             self.coordinator.resign(number)
 
     def on_marker(self, partition: TopicPartition, offset: int, producer_id: int, committed: bool) -> None:
-        """An end marker was appended."""
+        """Apply an end marker that was appended to a partition."""
         if partition.topic == CONSUMER_OFFSETS_TOPIC:
             self.coordinator.end_transaction(partition.partition, offset, producer_id, committed)
 
@@ -125,7 +124,7 @@ class Groups:
 
     @property
     def has_consumer_protocol(self) -> bool:
-        """Whether the cluster has groups of the consumer protocol: the level of ``group.version``."""
+        """Return whether ``group.version`` allows groups of the consumer protocol."""
         return self._services.image.features.get("group.version", 0) > 0
 
     def find(self, group_id: str) -> ErrorCode:
@@ -133,27 +132,27 @@ class Groups:
         return self._topic.find(self.coordinator.partitions, group_id)
 
     def join(self, request: JoinGroup, reply: Callable[[Joined], None]) -> None:
-        """A member joins a group."""
+        """Add a member to a group, or let a member rejoin."""
         self.coordinator.join(request, self._services.failures.owned(reply), self._services.now_ms)
 
     def consumer_heartbeat(
         self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None]
     ) -> None:
-        """A member of a consumer group joins, is alive, or leaves."""
+        """Handle a heartbeat of a consumer group: a member joins, is alive, or leaves."""
         self.coordinator.consumer_heartbeat(
             request, self._services.failures.owned(reply), self._services.now_ms
         )
 
     def sync(self, request: SyncGroup, reply: Callable[[Synced], None]) -> None:
-        """A member asks for its assignment."""
+        """Answer with the assignment of a member."""
         self.coordinator.sync(request, self._services.failures.owned(reply), self._services.now_ms)
 
     def heartbeat(self, identity: Identity) -> ErrorCode:
-        """A member is alive."""
+        """Record that a member is alive."""
         return self.coordinator.heartbeat(identity, self._services.now_ms)
 
     def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left) -> None:
-        """Members leave a group: ``reply`` gets the error of the request, and those of the members."""
+        """Remove members from a group; ``reply`` gets the errors of the request and of each member."""
         self.coordinator.leave(group_id, leaving, self._services.failures.owned(reply), self._services.now_ms)
 
     def commit(
@@ -164,7 +163,7 @@ class Groups:
         *,
         version: int,
     ) -> None:
-        """Commit offsets; ``version`` is that of OffsetCommit."""
+        """Commit offsets; ``version`` is OffsetCommit's."""
         self.coordinator.commit(identity, offsets, reply, self._services.now_ms, version=version)
 
     def fetch(
@@ -176,8 +175,8 @@ class Groups:
         require_stable: bool,
         member: tuple[str | None, int] = (None, -1),
     ) -> None:
-        """The committed offsets of partitions, or of all that have one; ``member`` is the id and the epoch of
-        the member that asks."""
+        """Answer with the committed offsets of partitions, None for all. ``member`` has the id and epoch of
+        the requesting member."""
         self.coordinator.fetch(group_id, partitions, reply, require_stable=require_stable, member=member)
 
     def delete_offsets(
@@ -194,28 +193,28 @@ class Groups:
         self.coordinator.delete(group_id, reply)
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """What DescribeGroups shows of a group."""
+        """Return the description of a group for DescribeGroups."""
         return self.coordinator.describe(group_id)
 
     def describe_consumer(
         self, group_ids: Sequence[str], reply: Callable[[list[DescribedConsumerGroup]], None]
     ) -> None:
-        """What ConsumerGroupDescribe shows of groups."""
+        """Answer with the descriptions of groups for ConsumerGroupDescribe."""
         self.coordinator.describe_consumer(group_ids, reply)
 
     def listed(self) -> list[ListedGroup]:
-        """All groups."""
+        """Return all groups."""
         return self.coordinator.listed()
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns the ticks at which to be called again at the latest."""
+        """Run everything due; return the ticks of the next call at the latest."""
         return self.coordinator.advance(now_ms)
 
     # GroupHost
 
     @property
     def image(self) -> ClusterImage:
-        """What the metadata log says."""
+        """The replay of the metadata log."""
         return self._services.image
 
     @property
@@ -224,7 +223,7 @@ class Groups:
         return self._services.metadata.log.log_end_offset
 
     def new_id(self) -> str:
-        """A new unique text."""
+        """Return a new unique text."""
         return unique_name()
 
 

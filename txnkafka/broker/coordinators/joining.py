@@ -42,10 +42,10 @@ class Joiner(Protocol):
         partition. ``JoinTransaction.on_disk`` follows when the data is durable or never will be."""
 
     def refuse_join(self, error: ErrorCode) -> None:
-        """The coordinator refuses the partition, and nothing is appended."""
+        """Refuse the data: the coordinator has refused the partition. Nothing is appended."""
 
     def joined(self, error: ErrorCode) -> None:
-        """The data is durable or never will be, and the coordinator has answered with ``error``."""
+        """Answer: the data is durable or never will be, and the coordinator has answered with ``error``."""
 
 
 class JoinTransaction:
@@ -120,7 +120,7 @@ class JoinTransaction:
         self._answer = ErrorCode.NONE
 
     def on_disk(self, joiner: Joiner) -> None:
-        """The data of a joiner is durable, or never will be."""
+        """Record that the data of a joiner is durable, or never will be."""
         if self._answer is None:
             self._on_disk.append(joiner)
         else:

@@ -59,7 +59,7 @@ class MarkerWriter:
             error = ErrorCode.KAFKA_STORAGE_ERROR if is_known else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             services.durability.soon(call, error)
             return
-        if marker.producer_id < 0 or marker.producer_epoch < 0:  # Kafka fails to make a batch of it
+        if marker.producer_id < 0 or marker.producer_epoch < 0:  # Kafka fails to build its batch
             services.durability.soon(call, ErrorCode.UNKNOWN_SERVER_ERROR)
             return
         epoch = marker.coordinator_epoch if coordinator_epoch is None else coordinator_epoch

@@ -1,7 +1,7 @@
 """``Transactions``: the transaction coordinator of a broker, and the broker as its host.
 
-Requests go to the coordinator; what it wants appended, flushed and marked goes to the logs here, and comes
-back to it when it is durable. Nothing calls the coordinator back while it is at work.
+Requests go to the coordinator; its appends, flushes and markers go to the logs here, and are reported to it
+when they are durable. Nothing calls the coordinator back before its method has returned.
 
 Source: ``TransactionCoordinator``, ``TransactionMarkerChannelManager``, ``KafkaApis``.
 """
@@ -92,12 +92,12 @@ class Transactions:
         self._topic.load(self.coordinator.runtime, load)
 
     def on_created(self) -> None:
-        """``__transaction_state`` is there, or partitions of it whose directories could not be created."""
+        """Load new partitions of ``__transaction_state``, also if their directories could not be created."""
         self._load(self._services.now_ms)
 
     def on_deleted(self, partition: TopicPartition) -> None:
-        """A partition is not in the registry any more: no transaction waits for it, and without its log a
-        partition of ``__transaction_state`` is not coordinated."""
+        """Forget a partition that the registry has removed: no transaction waits for it, and a partition of
+        ``__transaction_state`` is not coordinated without its log."""
         if partition.topic == TRANSACTION_STATE_TOPIC:
             self.coordinator.resign(partition.partition)
         self.coordinator.partition_deleted(partition, self._services.now_ms)
@@ -203,7 +203,7 @@ class Transactions:
         markers: Sequence[WritableMarker],
         reply: Callable[[list[dict[TopicPartition, ErrorCode]]], None],
     ) -> None:
-        """Write markers as an administrator asks for them; the coordinator does not know of it."""
+        """Write the markers of an administrator's request, without the coordinator."""
         results: list[dict[TopicPartition, ErrorCode]] = [{} for _ in markers]
         wanted = {(i, partition) for i, marker in enumerate(markers) for partition in marker.partitions}
         left = set(wanted)
@@ -220,7 +220,7 @@ class Transactions:
             self.markers.append(partition, markers[i], partial(done, i, partition))
 
     def describe(self, transactional_id: str) -> Description:
-        """What DescribeTransactions shows of an id."""
+        """Return the description of an id for DescribeTransactions."""
         return txn_listing.describe(self.coordinator, transactional_id)
 
     def list(self, filters: Filters) -> Listing:
@@ -230,7 +230,7 @@ class Transactions:
     # Time
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns the ticks at which to be called again at the latest."""
+        """Run everything due; return the ticks of the next call at the latest."""
         return self.coordinator.advance(now_ms)
 
     # CoordinatorHost
@@ -243,7 +243,7 @@ class Transactions:
     def flush_data(
         self, producer_id: int, partitions: frozenset[TopicPartition], call: Callable[[ErrorCode], None]
     ) -> bool:
-        """Flush the producer's data in these partitions; False when all of it is durable."""
+        """Flush the producer's data in these partitions; return False if it is durable already."""
         services, unflushed = self._services, []
         for partition in sorted(partitions):
             log = services.logs.get(partition)

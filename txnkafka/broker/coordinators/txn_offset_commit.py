@@ -31,7 +31,7 @@ IMPLICIT_ADD: Final = 5  # the first version that adds the group to the transact
 
 @dataclass(frozen=True, slots=True)
 class OffsetsOfTransaction:
-    """A TxnOffsetCommit request; ``version`` is that of the API."""
+    """A TxnOffsetCommit request in this ``version`` of the API."""
 
     identity: Identity
     transactional_id: str
@@ -117,7 +117,7 @@ class TxnOffsetCommit:
         return topic is not None and topic.topic_id == offset.topic_id
 
     def _durable(self, errors: dict[TopicPartition, ErrorCode]) -> None:
-        """The offsets are durable, or never will be."""
+        """Record the result: the offsets are durable, or never will be."""
         removed = dict.fromkeys(self._offsets, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
         self._result = removed | {each: self._joining.error(error) for each, error in errors.items()}
         self._joining.on_disk(self)
@@ -128,7 +128,7 @@ class TxnOffsetCommit:
         self._reply(dict.fromkeys(self._offsets, error))
 
     def joined(self, error: ErrorCode) -> None:
-        """The coordinator has answered, and the result of the append is known."""
+        """Answer: the coordinator has answered, and the result of the append is known."""
         if error != ErrorCode.NONE:
             self.refuse_join(error)
         else:

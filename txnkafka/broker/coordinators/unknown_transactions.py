@@ -1,16 +1,16 @@
 """Ends transactions that are open in a partition and unknown to their coordinator: after a crash, or because
-the coordinator's record of them could not become durable.
+the coordinator's record could not become durable.
 
-Data and the coordinator's record of it share a flush, and a power cut may leave the data alone; it would hold
-the last stable offset for ever. Such a transaction joins the transaction of its producer, as its first batch
-would have done. If it may not, it is aborted. The marker has the next epoch, so that a retry of the batch is
-refused instead of being taken for a duplicate of what is aborted. A transaction that its coordinator may have
+Data and the coordinator's record share a flush, and a power cut may leave only the data, which would hold the
+last stable offset for ever. The data then joins the transaction of its producer, as its first batch would
+have done, or is aborted if it cannot join. The marker has the next epoch, so that a retry of the batch is
+refused instead of counting as a duplicate of the aborted batch. A transaction that its coordinator may have
 completed gets the marker of that decision or stays open (``decided_transactions.py``), also after a clean
 stop. While a partition of the coordinator cannot be read, a transaction without an owner stays as it is: the
 partition may have decided to commit it.
 
-Until that is durable the recovery points on the disk stay as they were: after a second crash they say again
-which transactions to check.
+Until the end is durable the recovery points on the disk stay unchanged: after a second crash they name the
+same transactions to check.
 """
 
 from __future__ import annotations
@@ -116,9 +116,11 @@ def abort_if_unknown(
     transactional_id: str,
     producer: tuple[int, int],
 ) -> None:
-    """Abort data of a transaction that was appended beside a record of the coordinator which has failed; it
-    would hold the last stable offset, and a retry of it would count as a duplicate. Not where a decision lies
-    behind the record: the next start may find both, and the decision is that of all partitions."""
+    """Abort data of a transaction that was appended beside a failed record of the coordinator. Otherwise it
+    would hold the last stable offset, and its retry would count as a duplicate.
+
+    Leave the data if a decision follows the record: the next start may find both, and the decision holds for
+    all partitions."""
     producer_id, producer_epoch = producer
     if coordinator.in_flight.is_ending(transactional_id):
         return
@@ -146,7 +148,7 @@ class _Pending:
         self._has_failed = False
 
     def done(self, error: ErrorCode) -> None:
-        """One is durable. After an error the recovery points stay, so that the next start checks again."""
+        """Count a durable end. After an error the recovery points stay: the next start checks again."""
         self.left -= 1
         self._has_failed |= error != ErrorCode.NONE
         if self.left == 0 and not self._has_failed and not self.services.data.was_clean:
@@ -167,7 +169,7 @@ def _abort_unknown(
     done: Callable[[ErrorCode], None],
     answer: Answer,
 ) -> None:
-    """The coordinator has answered; unless it knows the transaction now, abort it in the partition."""
+    """Abort the transaction in the partition, unless the coordinator's answer shows that it knows it now."""
     if answer.error == ErrorCode.NONE:
         done(ErrorCode.NONE)
     else:

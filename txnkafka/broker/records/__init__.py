@@ -1,0 +1,1 @@
+"""Produce, fetch, list, and delete records."""

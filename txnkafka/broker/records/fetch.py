@@ -92,8 +92,8 @@ class Fetches:
         return lambda: self._remove(waiting)
 
     def on_progress(self, partitions: Iterable[TopicPartition]) -> None:
-        """Answer waiting requests that these partitions complete, after readers can see more of them, or
-        nothing any more."""
+        """Answer waiting requests that these partitions complete, after more of their records, or none any
+        more, can be read."""
         if not self._waiting:
             return
         looked_at: dict[Waiting, None] = {}

@@ -60,20 +60,20 @@ class _Produce:
         self.reply = reply
         self.results: dict[TopicPartition, ProduceResult] = {}
         self.is_transactional = False  # one of its batches is
-        self.is_nameless = False  # and there is no transactional id
+        self.is_nameless = False  # and the transactional id is missing
 
     def decide(self, partition: TopicPartition, result: ProduceResult) -> None:
-        """The answer for one partition, once; with the last one the request is answered."""
+        """Set the answer of one partition, once; the last one answers the request."""
         self.results[partition] = result
         if len(self.results) == len(self.request.batches):
             self.reply(self.results)
 
     def refuse(self, partition: TopicPartition, error: ErrorCode, message: str | None = None) -> None:
-        """The answer for a partition without a batch that could be appended."""
+        """Refuse a partition without a valid batch."""
         self.decide(partition, ProduceResult(error, message=message))
 
     def batch(self, partition: TopicPartition, records: memoryview | None) -> _Batch | None:
-        """The batch for a partition; None when it is refused."""
+        """Return the batch for a partition; None when it is refused."""
         services, request = self.services, self.request
         registered, log = services.registered(partition), services.logs.get(partition)
         if registered is None:
@@ -86,7 +86,7 @@ class _Produce:
         elif records is None or len(records) < HEADER_SIZE or records[_MAGIC_AT] != 2:
             if records is None or len(records) <= _MAGIC_AT:
                 self.refuse(partition, ErrorCode.INVALID_RECORD, "there must be exactly one batch of magic 2")
-            else:  # the log says what is wrong
+            else:  # the log reports the fault
                 return _Batch(self, partition, registered, log, records, is_old=True)
         else:
             batch = _Batch(self, partition, registered, log, records)
@@ -100,13 +100,13 @@ class _Produce:
         return None
 
     def is_one_producer(self, batches: list[_Batch]) -> bool:
-        """Refuse all of a request whose transactional batches are not those of its transactional id."""
+        """Refuse a whole request if transactional batches do not belong to its transactional id."""
         message = None
         if self.is_nameless:
             error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
         elif len({(each.producer_id, each.producer_epoch) for each in batches if each.is_transactional}) > 1:
             error = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-            message = "the transactional batches of one request are those of one producer id and epoch"
+            message = "all transactional batches of one request must have the same producer id and epoch"
         else:
             return True
         for batch in batches:
@@ -138,8 +138,8 @@ class _Produce:
 
 
 class _Batch:
-    """One batch: where it goes, and what has become of it. It is decided when it is on the disk, and its
-    partition in the transaction. Only transactional batches have a producer here."""
+    """One batch: its partition and its result. It is decided when it is on the disk, and its partition in
+    the transaction. Only transactional batches have a producer here."""
 
     __slots__ = (
         "is_appended", "is_decided", "is_old", "is_transactional", "joining", "log", "partition",
@@ -169,8 +169,8 @@ class _Batch:
         self.joining: JoinTransaction | None = None
 
     def append(self, guard: int) -> None:
-        """Append, unless that was done or the batch is refused. The time is that of the append, not of the
-        request, which may have waited: LogAppendTime does not go back (``LogValidator``)."""
+        """Append, unless the batch is appended or refused. The time is now, not the request's arrival, as the
+        request may have waited: LogAppendTime does not go back (``LogValidator``)."""
         if self.is_appended or self.is_decided:
             return
         self.is_appended = True
@@ -206,21 +206,21 @@ class _Batch:
             self.append(guard)
 
     def decide(self, result: ProduceResult) -> None:
-        """The answer; a later one does not count."""
+        """Answer; later answers are ignored."""
         if not self.is_decided:
             self.is_decided = True
             self.state.decide(self.partition, result)
 
     def refuse(self, error: ErrorCode, message: str | None = None) -> None:
-        """Nothing was appended."""
+        """Answer a batch that was not appended."""
         self.decide(ProduceResult(error, message=message))
 
     def refuse_join(self, error: ErrorCode) -> None:
-        """The coordinator refuses the partition."""
+        """Refuse the batch: the coordinator has refused the partition."""
         self.refuse(error, _MESSAGES.get(error))
 
     def joined(self, error: ErrorCode) -> None:
-        """The coordinator has answered, and the result of the append is known."""
+        """Answer: the coordinator has answered, and the result of the append is known."""
         is_refused = error != ErrorCode.NONE and self.result.error == ErrorCode.NONE
         self.decide(ProduceResult(error) if is_refused else self.result)
 
@@ -234,7 +234,7 @@ class _Batch:
         self.decide(ProduceResult(code, log_start_offset=start, message=str(error), record_errors=errors))
 
     def _on_disk(self, error: ErrorCode) -> None:
-        """The batch is durable, or never will be."""
+        """Record that the batch is durable, or never will be."""
         if error != ErrorCode.NONE:
             self.result = ProduceResult(error)
         if self.joining is None:
@@ -249,8 +249,8 @@ def produce(
     request: ProduceRequest,
     reply: Callable[[Mapping[TopicPartition, ProduceResult]], None],
 ) -> None:
-    """Answer a produce request, now or later. An acknowledgement means durable, whatever ``acks`` says; with
-    ``acks`` 0 the caller sends no answer. What needs no coordinator is appended before it is asked."""
+    """Answer a produce request, now or later. An acknowledgement means durable for any ``acks``; with
+    ``acks`` 0 the caller sends no answer. Batches without a coordinator are appended before it is asked."""
     if not request.batches:
         reply({})
         return
@@ -277,7 +277,7 @@ def produce(
 
 
 def _batch_size(records: memoryview) -> int:
-    """What the first batch says of its size."""
+    """Return the size in bytes that the first batch's header gives."""
     return _SIZE_OVERHEAD + int.from_bytes(records[8:_SIZE_OVERHEAD], "big", signed=True)
 
 

@@ -1,0 +1,1 @@
+"""The metadata log: its changes, snapshots and features, and the leader epochs."""

@@ -120,7 +120,7 @@ class MetadataSnapshots:
         return FileRemoval(metadata.log.files, paths, lambda left: None)
 
     def close(self) -> None:
-        """Abandon the snapshot in progress; no piece of it may be running."""
+        """Abandon the snapshot in progress; none of its pieces may be running."""
         steps, self._steps = self._steps, None
         if steps is not None:
             steps.close()

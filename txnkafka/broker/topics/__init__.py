@@ -1,0 +1,1 @@
+"""Create, enlarge and delete topics, and reconcile their directories with the registry."""

@@ -87,7 +87,7 @@ def _enlarge(
     reply: Callable[[EnlargedTopic], None],
     validate_only: bool,
 ) -> None:
-    """Enlarge one topic, after earlier changes of it have ended."""
+    """Enlarge one topic, after its earlier changes have ended."""
     turn = broker.turns.of((TOPIC_RESOURCE, wanted.name))
 
     def done(error: ErrorCode, message: str | None = None) -> None:

@@ -28,8 +28,8 @@ LOG = logging.getLogger("txnkafka.broker")
 
 
 class TopicDeletion:
-    """Deletes topics. ``is_in_creation`` tells if a topic is in creation; ``on_deleted`` gets the name and
-    the partitions of a deleted topic before its logs are removed."""
+    """Deletes topics. ``is_in_creation`` checks a topic's name; ``on_deleted`` gets the name and the
+    partitions of a deleted topic before its logs are removed."""
 
     def __init__(
         self,

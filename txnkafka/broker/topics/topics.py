@@ -40,7 +40,7 @@ _METADATA_TOPIC = "__cluster_metadata"
 
 
 class Topics:
-    """The topics of a broker. ``on_created`` is called when partitions of them exist, ``on_deleted`` with the
+    """The topics of a broker. ``on_created`` is called when their partitions exist, ``on_deleted`` with the
     name and the partitions of a deleted topic."""
 
     def __init__(
@@ -75,7 +75,7 @@ class Topics:
         }
         self._remove_strays(known)
         for partition in sorted(known.keys() & services.logs.keys() - services.data.topic_ids.keys()):
-            # after a crash during its creation; Apache Kafka would set such a directory aside
+            # after a crash during its creation; Apache Kafka would set this directory aside
             services.data.give_topic_id(partition, known[partition])
         missing = {
             partition: topic_id
@@ -141,7 +141,7 @@ class Topics:
         *,
         validate_only: bool = False,
     ) -> None:
-        """Create topics, each by itself; answer when all of them can be written to."""
+        """Create topics, each by itself; answer when all are writable."""
         results: dict[int, TopicResult] = {}
 
         def done(i: int, result: TopicResult) -> None:

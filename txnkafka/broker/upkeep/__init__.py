@@ -1,0 +1,1 @@
+"""Timed work: retention, compaction, and the deadlines of all parts."""

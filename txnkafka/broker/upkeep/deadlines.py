@@ -95,6 +95,6 @@ class Deadlines:
             self._metadata_size = services.metadata.size_since_snapshot
 
     def close(self) -> None:
-        """Abandon background work; no piece of it may be running."""
+        """Abandon background work; none of its pieces may be running."""
         self._cleaner.close()
         self._snapshots.close()

@@ -164,7 +164,7 @@ class LogCleaner:
         self._services.manager.uncleanable[partition] = known
 
     def close(self) -> None:
-        """Abandon the pass; no piece of it may be running."""
+        """Abandon the pass; none of its pieces may be running."""
         self._search, current, self._pass = None, self._pass, None
         if current is not None:
             current.abandon()

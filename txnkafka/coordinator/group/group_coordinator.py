@@ -1,8 +1,8 @@
 """``GroupCoordinator``: the owner of the consumer groups of a node. Synchronous, no clock, no IO.
 
-A request changes the groups at once, and is answered when what it has appended is durable. Whoever looks at
-offsets is answered when everything that was appended before is: so nothing is shown that a crash takes back.
-A partition whose log fails can be asked for nothing any more: its groups answer NOT_COORDINATOR.
+A request changes the groups at once, and is answered when its appends are durable. A request that reads
+offsets is answered when all earlier appends are durable, so a crash reverts nothing that a client has seen.
+If the log of a partition fails, all its groups answer NOT_COORDINATOR.
 
 Source: GroupCoordinatorService, GroupMetadataManager of Apache Kafka 4.3.1.
 """
@@ -52,11 +52,11 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 
 E = ErrorCode
-GROUPS_AT_ONCE: Final = 100  # that are looked at for what has expired, between two requests
+GROUPS_AT_ONCE: Final = 100  # checked for expired offsets between two requests
 
 
 class GroupCoordinator:
-    """``partitions`` are those of ``__consumer_offsets`` that this node has loaded. Each method is one
+    """``partitions`` has the loaded partitions of ``__consumer_offsets``. Each method is one
     request; ``reply`` is called once, now or later."""
 
     def __init__(
@@ -83,17 +83,17 @@ class GroupCoordinator:
 
     @property
     def config(self) -> GroupConfig:
-        """The settings that count now."""
+        """The current settings."""
         return self._rebalance.config
 
     def configure(self, config: GroupConfig) -> None:
-        """Settings have changed."""
+        """Use changed settings."""
         self._rebalance.config = config
 
-    # Which partitions are here
+    # Partitions
 
     def load(self, partition: int, events: Iterable[LogEvent], now_ms: int) -> None:
-        """Take a partition over: replay its log."""
+        """Load a partition: replay its log."""
         self.at(now_ms)
         loaded = GroupPartition()
         self.partitions.load(partition, loaded, events)
@@ -105,7 +105,7 @@ class GroupCoordinator:
             else:
                 self._rebalance.load(group)
                 is_too_large = len(group.members) > self.config.max_size  # which may have been lowered
-                # of a conversion the rebalance behind it is in no record: what those had who left is nobody's
+                # no record has the rebalance after a conversion: partitions of left members have no owner
                 if is_too_large or group.group_id in loaded.converted:
                     self._rebalance.prepare(group)
 
@@ -122,7 +122,7 @@ class GroupCoordinator:
             self._rebalance.forget(group)
 
     def delete_partitions(self, topic: str, numbers: Iterable[int], now_ms: int) -> None:
-        """A topic is deleted, and so are the offsets of its partitions."""
+        """Delete the offsets of a deleted topic's partitions."""
         self.at(now_ms)
         self._offsets.delete_partitions(topic, numbers)
 
@@ -132,19 +132,19 @@ class GroupCoordinator:
         self._offsets.delete_removed(removed, there)
 
     def end_transaction(self, partition: int, offset: int, producer_id: int, committed: bool) -> None:
-        """An end marker was appended to a partition."""
+        """Apply an end marker that was appended to a partition."""
         here = self.partitions.loaded.get(partition)
         if here is not None:
             here.offsets.replay(LogEvent(offset, producer_id, committed, None, None))
 
     def at(self, now_ms: int) -> None:
-        """The time of what follows: calls of timers, and of what became durable."""
+        """Set the time for the calls that follow: timers, and appends that became durable."""
         self._rebalance.now_ms, self._rebalance.ticks = now_ms, self._ticks.at(now_ms)
 
     # Members
 
     def join(self, request: JoinGroup, reply: Callable[[Joined], None], now_ms: int) -> None:
-        """A member joins a group, which is created for the first one."""
+        """Add a member to a group, or let a member rejoin; create the group for its first member."""
         group_id, member_id = request.identity.group_id, request.identity.member_id
         here = self.partitions.of(group_id)
         least, most = self.config.min_session_timeout_ms, self.config.max_session_timeout_ms
@@ -173,8 +173,7 @@ class GroupCoordinator:
         self._classic.join(group, request, reply)
 
     def _replaced(self, here: GroupPartition, group: ConsumerGroup) -> ClassicGroup | None:
-        """The empty classic group that takes the place of an empty consumer group; None where that cannot be
-        written."""
+        """Return the empty classic group that replaces an empty consumer group; None if not written."""
         classic = ClassicGroup(group.group_id, self._rebalance.now_ms)
         tombstones = group_tombstones(group)
         is_there = self._consumer.downgrade(
@@ -185,7 +184,7 @@ class GroupCoordinator:
     def consumer_heartbeat(
         self, request: ConsumerHeartbeat, reply: Callable[[HeartbeatAnswer], None], now_ms: int
     ) -> None:
-        """A member of a consumer group joins, is alive, or leaves (KIP-848)."""
+        """Handle a heartbeat of a consumer group: a member joins, is alive, or leaves (KIP-848)."""
         try:
             check_heartbeat(request, self.config.consumer.assignors)
         except GroupError as error:
@@ -199,7 +198,7 @@ class GroupCoordinator:
         self._consumer.heartbeat(here, request, reply)
 
     def sync(self, request: SyncGroup, reply: Callable[[Synced], None], now_ms: int) -> None:
-        """A member asks for its assignment."""
+        """Answer with the assignment of a member."""
         group = self._members_group(request.identity.group_id)
         if isinstance(group, ErrorCode):
             reply(Synced(group))
@@ -211,7 +210,7 @@ class GroupCoordinator:
             self._rebalance.sync(group, request, reply)
 
     def heartbeat(self, identity: Identity, now_ms: int) -> ErrorCode:
-        """A member is alive."""
+        """Record that a member is alive."""
         group = self._members_group(identity.group_id)
         if isinstance(group, ErrorCode):
             return group
@@ -221,7 +220,7 @@ class GroupCoordinator:
         return self._classic.heartbeat(group, identity)
 
     def leave(self, group_id: str, leaving: Sequence[Identity], reply: Left, now_ms: int) -> None:
-        """Members leave: ``reply`` gets the error of the request, and those of the members."""
+        """Remove members; ``reply`` gets the errors of the request and of each member."""
         group = self._members_group(group_id)
         if isinstance(group, ErrorCode):
             is_unknown = group == E.UNKNOWN_MEMBER_ID
@@ -235,7 +234,7 @@ class GroupCoordinator:
             reply(E.NONE, self._classic.leave(group, leaving))
 
     def _members_group(self, group_id: str) -> AnyGroup | ErrorCode:
-        """A group; no member is known of one that is not there."""
+        """Return a group; UNKNOWN_MEMBER_ID if it does not exist."""
         group = self.partitions.find(group_id)
         return E.UNKNOWN_MEMBER_ID if group == E.GROUP_ID_NOT_FOUND else group
 
@@ -264,7 +263,7 @@ class GroupCoordinator:
         require_stable: bool,
         member: tuple[str | None, int] = (None, -1),
     ) -> None:
-        """The committed offsets of a group; see ``OffsetManager.fetch``."""
+        """Answer with the committed offsets of a group; see ``OffsetManager.fetch``."""
         self._offsets.fetch(group_id, partitions, reply, require_stable=require_stable, member=member)
 
     def delete_offsets(
@@ -279,8 +278,8 @@ class GroupCoordinator:
     # Groups
 
     def delete(self, group_id: str, reply: Callable[[ErrorCode], None]) -> None:
-        """Delete a group without members, and its offsets. One that is not there may have been deleted just
-        now: that is said when it is durable, as in Kafka."""
+        """Delete a group without members, and its offsets. A missing group may have been deleted just now, so
+        GROUP_ID_NOT_FOUND waits until that is durable, as in Kafka."""
         group = self.partitions.find(group_id, may_be_empty=True)
         if group == E.GROUP_ID_NOT_FOUND:
             self.partitions.when_durable(group_id, lambda error: reply(append_error(error) or group))
@@ -300,13 +299,13 @@ class GroupCoordinator:
             del here.groups[group.group_id]
 
     def describe(self, group_id: str) -> DescribedGroup:
-        """What DescribeGroups shows of a group."""
+        """Return the description of a group for DescribeGroups."""
         return describe_classic(self.partitions.find(group_id, may_be_empty=True), group_id)
 
     def describe_consumer(
         self, group_ids: Sequence[str], reply: Callable[[list[DescribedConsumerGroup]], None]
     ) -> None:
-        """What ConsumerGroupDescribe shows of groups, when what it shows is durable."""
+        """Answer with the descriptions for ConsumerGroupDescribe when the described state is durable."""
         consumer = self.config.consumer
         found = [
             describe_consumer(self.partitions.find(group_id), group_id, self._host.image, consumer)
@@ -329,13 +328,13 @@ class GroupCoordinator:
             reply(found)
 
     def listed(self) -> list[ListedGroup]:
-        """All groups."""
+        """Return all groups."""
         return [listed(group) for here in self.partitions.loaded.values() for group in here.groups.values()]
 
     # Time
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns the ticks at which to be called again at the latest."""
+        """Run everything due; return the ticks of the next call at the latest."""
         self.at(now_ms)
         ticks = self._rebalance.ticks
         expiry = self._expiry or self._begin_expiry(ticks)
@@ -351,17 +350,17 @@ class GroupCoordinator:
 
     @property
     def is_earlier(self) -> bool:
-        """Whether something has come that is due before the ticks that ``advance`` has returned."""
+        """Return whether a timer is due before the ticks that ``advance`` has returned."""
         return self._timers.next() < self._deadline
 
     def _begin_expiry(self, ticks: int) -> Expiry:
-        """Groups are looked at when members have had the time to come back after a start, as in Kafka."""
+        """Begin expiry one interval after a start, when members had time to rejoin, as in Kafka."""
         interval = self.config.retention_check_interval_ms
         self._expiry = Expiry(interval, GROUPS_AT_ONCE, first_ms=ticks + interval)
         return self._expiry
 
     def _expire(self, group_id: str) -> None:
-        """Forget offsets that nobody uses, and a group that has neither members nor offsets."""
+        """Delete expired offsets, and the group if it has no members and no offsets."""
         here = self.partitions.of(group_id, may_be_empty=True)
         group = self.partitions.find(group_id, may_be_empty=True)
         if isinstance(here, ErrorCode) or isinstance(group, ErrorCode):
@@ -373,5 +372,5 @@ class GroupCoordinator:
 
 
 def _is_empty(group: AnyGroup) -> bool:
-    """Whether a group may be deleted: nobody is in it. Who has only got an id begins anew then."""
+    """Return whether a group may be deleted: it has no members. A member that has only an id starts over."""
     return not group.members if isinstance(group, ConsumerGroup) else group.state is GroupState.EMPTY

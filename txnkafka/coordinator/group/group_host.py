@@ -1,4 +1,4 @@
-"""``GroupHost``: what a group coordinator needs of the broker around it, beside its log."""
+"""``GroupHost``: the broker as seen by a group coordinator, beside the log."""
 
 from __future__ import annotations
 

@@ -78,8 +78,8 @@ class GroupLog(Runtime[GroupPartition]):
         self, number: int, keys: Sequence[bytes], call: Callable[[ErrorCode], None]
     ) -> bool:
         """Append tombstones to a partition, of offsets first, in batches that its log accepts, and replay
-        those of offsets. ``call`` gets the error of the first refused batch, after which nothing is appended,
-        or the result of the last one. Return False if a batch was refused."""
+        the tombstones of offsets. ``call`` gets the error of the first refused batch, after which nothing is
+        appended, or the result of the last one. Return False if a batch was refused."""
         batches = self._batches(number, keys)
         for batch in batches[:-1]:
             refused: list[ErrorCode] = []

@@ -28,7 +28,7 @@ UNKNOWN_LEVEL_REMEDY: Final = "use the release of Apache Kafka that set the leve
 
 
 def unknown_levels(finalized: Mapping[str, int]) -> Iterator[str]:
-    """Yield an error for each finalized feature whose level is unknown: at such a level, records of the
+    """Yield an error for each finalized feature whose level is unknown: at an unknown level, records of the
     metadata log may have another meaning. A registry without features belongs to a directory on which no
     broker has started."""
     for name, level in finalized.items():

@@ -1,0 +1,1 @@
+"""The transaction coordinator: states, decisions, markers and producer ids."""

@@ -1,4 +1,4 @@
-"""``CoordinatorHost``: what a transaction coordinator needs of the broker around it, beside its log."""
+"""``CoordinatorHost``: the broker as seen by a transaction coordinator, beside the log."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CoordinatorHost(Protocol):
     def flush_data(
         self, producer_id: int, partitions: frozenset[TopicPartition], call: Callable[[ErrorCode], None]
     ) -> bool:
-        """Flush all data of the producer in these partitions. Return False, without ``call``, if all of it is
-        durable. Raises KafkaError if it can never be."""
+        """Flush all data of the producer in these partitions. Return False, without ``call``, if it is
+        durable already. Raises KafkaError if it can never be durable."""
 
     def write_marker(self, marker: Marker) -> None:
         """Append an end marker. When it is durable or was refused, ``marker_written`` is called, once. A

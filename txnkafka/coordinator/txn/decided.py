@@ -126,9 +126,9 @@ def ended_by(
 
 
 def decide(newest: Ended | None, contradicting: Ended | None, seen: Seen) -> Decision | None:
-    """Return the decision for an open transaction; None if it is none of the completed ones.
+    """Return the decision for an open transaction; None if it is undecided.
 
-    It is none of them if no completed transaction matches, or if the partition already has the marker of the
+    It is undecided if no completed transaction matches, or if the partition already has the marker of the
     newest one. Below version 2, where transactions share an epoch, a marker written at or after the decision
     counts as this marker. From version 2 on no data with the epoch of a transaction follows its marker."""
     if newest is None or (newest.version < 2 and seen.marker_timestamp >= newest.decided_ms):

@@ -1,7 +1,7 @@
 """Records that were appended and are not durable yet, and requests that wait for them.
 
-A pending transition lives here and nowhere in the state of a transactional id, so that a failed append leaves
-nothing behind that has to be cleared (KAFKA-5351, KAFKA-7519).
+A pending transition is stored here and not in the state of a transactional id, so that a failed append
+leaves nothing to clear (KAFKA-5351, KAFKA-7519).
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ NEVER: Final = 2**63 - 1
 @dataclass(slots=True, eq=False)
 class Request:
     """An event and the callback for its answer, None for the coordinator's own events. A request parked
-    longer than ``until_ms`` is refused. ``on_append`` is called when a record with what it asks for was
-    appended, for this request or one before."""
+    longer than ``until_ms`` is refused. ``on_append`` is called when a record with the requested change
+    was appended, for this request or an earlier one."""
 
     event: Event
     reply: Reply | None
@@ -58,7 +58,7 @@ class Flight:
     followers: list[Request] = field(default_factory=list)
 
     def answer_followers(self, answer: Answer) -> None:
-        """What became of the record."""
+        """Answer the followers with the outcome of the record."""
         for request in self.followers:
             request.answer(answer)
 
@@ -80,20 +80,21 @@ class InFlight:
                 before.append(flight)
 
     def newest(self, transactional_id: str) -> TransactionRecord | None:
-        """The last record of the id that is in flight."""
+        """Return the last record of the id that is in flight, else None."""
         flights = self.by_id.get(transactional_id)
         return flights[-1].record if flights else None
 
     def is_ending(self, transactional_id: str) -> bool:
-        """Whether a decision about the transaction of the id is in flight."""
+        """Return whether a decision about the transaction of the id is in flight."""
         newest = self.newest(transactional_id)
         return newest is not None and newest.metadata is not None and newest.metadata.state in PREPARED
 
     def follow(self, request: Request, result: Result) -> bool:
-        """Whether a request needs no record but the newest one, which is in flight, and is answered with it.
-        The leader of its partitions may append the data at once: later batches of the producer find its
-        transaction open there, and would be appended before these. Not in a transaction before which the
-        markers had the epoch of its data; see ``may_build_on``."""
+        """Attach a request to the newest record in flight if it needs no other; return whether it did.
+
+        The leader of its partitions may append the data at once: later batches of the producer find the
+        transaction open there, and would be appended before these. Not if the previous transaction's markers
+        have the epoch of this data; see ``may_build_on``."""
         flights = self.by_id.get(request.event.transactional_id)
         if not flights or request.on_append is None or not isinstance(result, Transition):
             return False
@@ -105,7 +106,7 @@ class InFlight:
         return True
 
     def land(self, flights: list[Flight]) -> list[Flight]:
-        """Remove the flights of one batch; returns them without those that were dropped before."""
+        """Remove the flights of one batch; return the removed ones, without flights dropped before."""
         return list(filter(self._remove, flights))
 
     def _remove(self, flight: Flight) -> bool:
@@ -119,28 +120,28 @@ class InFlight:
         return True
 
     def drop(self, transactional_id: str) -> list[Request]:
-        """Forget the flights of an id; returns whom they would have answered."""
+        """Forget the flights of an id; return the requests that wait for them."""
         flights = self.by_id.pop(transactional_id, ())
         return [request for flight in flights for request in (flight.request, *flight.followers)]
 
 
 class ParkedRequests:
-    """Requests that wait: ``queues``, which is for others to read, has them by transactional id, in the order
-    of arrival. A queue stays, empty, while its last request is looked at again: what comes meanwhile waits
-    behind it.
+    """Requests that wait: ``queues``, which other modules may read, has them by transactional id, in
+    order of arrival. An empty queue stays while its last request is tried again, so that requests that arrive
+    then wait.
 
-    A host asks for the earliest deadline behind each request, while a thousand producers may wait for their
-    markers: all queues must not be looked at for it. Of each id one deadline is noted, at or before that of
-    its first request, in a heap of which the beginning is looked at only."""
+    A host asks for the earliest deadline after each request, while a thousand producers may wait for their
+    markers, so this must not iterate over all queues. A heap has one deadline for each id, at or before the
+    deadline of its first request; only the top of the heap is read."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self.queues: dict[str, deque[Request]] = {}
         self._deadlines: list[tuple[int, str]] = []  # a heap
-        self._noted: dict[str, int] = {}  # an entry of an id that is another one is over
+        self._noted: dict[str, int] = {}  # a different entry of the id in the heap is obsolete
 
     def _note(self, request: Request) -> None:
-        """A request is the first one of its id."""
+        """Note the deadline of the first request of an id."""
         transactional_id, until_ms = request.event.transactional_id, request.until_ms
         if len(self.queues) == 1:  # no other id waits any more
             self._deadlines.clear()
@@ -150,7 +151,7 @@ class ParkedRequests:
             heappush(self._deadlines, (until_ms, transactional_id))
 
     def add(self, request: Request) -> None:
-        """Behind all others of the id; refused when there are too many."""
+        """Add a request after all others of the id; refuse it above the limit."""
         queue = self.queues.setdefault(request.event.transactional_id, deque())
         if len(queue) < self._limit:
             queue.append(request)
@@ -160,7 +161,7 @@ class ParkedRequests:
             request.answer(Answer(ErrorCode.CONCURRENT_TRANSACTIONS))
 
     def add_first(self, request: Request) -> None:
-        """Before all others of the id: it was looked at before them."""
+        """Add a request before all others of the id: it was tried before them."""
         if not self._limit:
             self.add(request)
             return
@@ -168,7 +169,7 @@ class ParkedRequests:
         self._note(request)
 
     def is_first(self, request: Request) -> bool:
-        """Whether the request is the next one of its id."""
+        """Return whether the request is the next one of its id."""
         queue = self.queues.get(request.event.transactional_id)
         return queue is not None and len(queue) > 0 and queue[0] is request
 
@@ -210,8 +211,8 @@ class ParkedRequests:
         return found
 
     def deadline(self) -> int:
-        """The earliest time at which a parked request must be refused; NEVER without one. A queue that an
-        exception has left empty has the deadline of its last request."""
+        """Return the earliest time at which a parked request must be refused; NEVER without one. A queue that
+        an exception has left empty has the deadline of its last request."""
         while self._deadlines:
             until_ms, transactional_id = self._deadlines[0]
             queue, is_noted = self.queues.get(transactional_id), self._noted.get(transactional_id) == until_ms
@@ -226,11 +227,12 @@ class ParkedRequests:
 
 
 def may_build_on(metadata: TransactionMetadata | None, event: Event) -> bool:
-    """Whether an event may be decided from a state whose record is in flight: partitions that join a
-    transaction, its end, and what follows COMPLETE_*. Not the leader that appends data beside the record,
-    when the markers before had the epoch of that data: written once more after a crash, they would decide
-    about it. They did where the record is one of transaction version 0 or 1: Ongoing may lie behind a
-    COMPLETE_* that is in flight."""
+    """Return whether an event may be decided from a state whose record is in flight: partitions that join a
+    transaction, its end, and any event after COMPLETE_*.
+
+    A leader that appends data beside the record must wait if the previous markers have the epoch of this
+    data: written again after a crash, they would decide about it. They have this epoch if the record has
+    transaction version 0 or 1, as Ongoing may follow a COMPLETE_* that is in flight."""
     if metadata is None:
         return False
     if isinstance(event, AddPartitions | AddOffsets):

@@ -37,7 +37,7 @@ class ProducerIds:
 
     def take(self) -> int | None:
         """Return an unused id. Returns None without a block; clients then get
-        COORDINATOR_LOAD_IN_PROGRESS, which all of them retry."""
+        COORDINATOR_LOAD_IN_PROGRESS, and retry."""
         if not self._current and self._next is not None:
             self._current, self._next = self._next, None
         if not self._current:

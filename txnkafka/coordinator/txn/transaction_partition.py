@@ -19,8 +19,8 @@ from txnkafka.wire.records import TransactionMetadata, decode_transaction_log
 
 KEY_VERSION: Final = b"\0\0"
 VALUE_VERSIONS: Final = (b"\0\0", b"\0\1")
-# of a batch around key and value (at most 61 + 17), and what the record of the decision has more: the epoch
-# before, the producer id that follows, and their tags
+# bytes of a batch around key and value (at most 61 + 17), and of the fields that only the record of the
+# decision has: previous epoch, next producer id, and their tags
 _AROUND: Final = 78 + 50
 
 

@@ -1,6 +1,6 @@
-"""``Setting``: what a transition depends on beside the state and the event.
+"""``Setting``: the inputs of a transition beside the state and the event.
 
-``TransactionConfig``: what a transaction coordinator can be told, with Kafka's defaults.
+``TransactionConfig``: the settings of a transaction coordinator, with Kafka's defaults.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 
 class Limits(NamedTuple):
-    """Broker configs that bound what a transactional id may do; the defaults are Kafka's.
+    """Broker configs that limit a transactional id; the defaults are Kafka's.
 
     ``transaction.two.phase.commit.enable`` is missing: it is false until KIP-939 is supported."""
 

@@ -1,20 +1,21 @@
 """``TransactionCoordinator``: the owner of the transactional ids of a node. Synchronous, no clock, no IO.
 
 An event goes through ``transition``; its record is appended and *in flight* until it is durable; then
-``replay`` makes it the state, its effects take place, and it is answered. The order of what becomes durable:
+``replay`` makes it the state, its effects take place, and it is answered. The steps become durable in this
+order:
 
     the transaction's data -> PREPARE_* -> markers, and the answer to EndTxn -> COMPLETE_*
 
 each before the next is appended. A request that has to wait for another one of its id is parked, in the
 order of arrival, and refused with CONCURRENT_TRANSACTIONS only after ``max_parked_ms``.
 
-**What a parked request waits for.** COMPLETE_* has to be appended, not durable: the record of the request
-lies behind it in the same log, and the request is answered when that is durable. Data that a leader appends
-beside an Ongoing record waits longer, when the markers before had no epoch of their own (``may_build_on``).
+**A parked request** waits until COMPLETE_* is appended, not durable: the request's record follows it in the
+same log, and the request is answered when its own record is durable. Data that a leader appends beside an
+Ongoing record waits longer if the previous markers had no epoch of their own (``may_build_on``).
 
-**What else is built on a record in flight**: partitions that join a transaction whose opening is in flight,
-because images of Ongoing only grow; and its end, because PREPARE_* lies behind the record in the same log. No
-refusal is computed from a state that may not come to be. See docs/transactions.md.
+**Other events decided from a record in flight**: partitions that join a transaction whose opening is in
+flight, because images of Ongoing only grow; and its end, because PREPARE_* follows the record in the same
+log. No refusal is computed from a state that may never exist. See docs/transactions.md.
 
 Source: TransactionCoordinator, TransactionStateManager of Apache Kafka 4.3.1.
 """
@@ -63,9 +64,9 @@ from txnkafka.wire.schema import SchemaError
 
 
 class TransactionCoordinator:
-    """Requests come in by ``handle``, what the host did by ``flushed``, ``marker_written`` and
-    ``partition_deleted``, time by ``advance``. ``partitions`` are those of ``__transaction_state`` that this
-    node has loaded."""
+    """Requests arrive by ``handle``, the host's reports by the callbacks of appends and flushes,
+    ``marker_written`` and ``partition_deleted``, time by ``advance``. ``partitions`` has the loaded
+    partitions of ``__transaction_state``."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class TransactionCoordinator:
         self._begun, self._expiry = Begun(), Expiry(self.config.remove_expired_interval_ms)
         self._next_timeouts = self._next_round = 0  # of timeouts or expiry, which only ``advance`` changes
 
-    # Which partitions are here
+    # Partitions
 
     def load(
         self, partition: int, coordinator_epoch: int, records: Iterable[TransactionRecord], now_ms: int
@@ -127,8 +128,9 @@ class TransactionCoordinator:
     def handle(
         self, event: Event, reply: Reply, now_ms: int, on_append: Callable[[], None] | None = None
     ) -> None:
-        """A request; ``reply`` is called once, ``on_append`` before: the leader of a partition that joins may
-        append the data then. If ``reply`` brings an error, it writes an ABORT marker with the next epoch."""
+        """Handle a request. ``reply`` is called once, ``on_append`` before: the leader of a joining partition
+        may append the data then. If ``reply`` brings an error, the leader writes an ABORT marker with the
+        next epoch."""
         until = self._ticks.at(now_ms) + self.config.max_parked_ms
         request = Request(event, reply, until, on_append)
         if event.transactional_id in self._parked.queues or not self._run(request, now_ms):
@@ -203,7 +205,7 @@ class TransactionCoordinator:
         return self._host.flush_data(metadata.producer_id, metadata.topic_partitions, done)
 
     def _fly(self, flights: list[Flight]) -> None:
-        """Append records of one partition as one batch; nobody waits for COMPLETE_* and tombstones."""
+        """Append records of one partition as one batch; no request waits for COMPLETE_* and tombstones."""
         log, partition = self.runtime.log, self.partition_of(flights[0].record.transactional_id)
         records, is_awaited, limit = [], False, log.max_batch_bytes(partition)
         for flight in flights:
@@ -213,17 +215,17 @@ class TransactionCoordinator:
         self.in_flight.add(flights)
 
     def _not_appended(self, request: Request, error: ErrorCode, now_ms: int) -> None:
-        """Nothing has changed; what has to be appended in any case is tried again."""
+        """Refuse a request without a change; retry later if it must be appended in any case."""
         event = request.event
         if isinstance(event, MarkersWritten):
             due = self._ticks.at(now_ms) + COMPLETE_RETRY_MS
             self._incomplete[event.transactional_id] = (due, event)
         request.answer(Answer(append_error(error)))
 
-    # What the host did
+    # Reports of the host
 
     def _flown(self, partition: int, flights: list[Flight], error: ErrorCode) -> None:
-        """The batch of these flights is durable (NONE), or never will be."""
+        """Apply the flights of a batch that is durable (NONE), or refuse them if it never will be."""
         now_ms = self._host.now_ms
         for flight in self.in_flight.land(flights):
             if error == ErrorCode.NONE:
@@ -235,8 +237,8 @@ class TransactionCoordinator:
             self._resume(flight.record.transactional_id, now_ms)
 
     def _not_landed(self, flight: Flight, error: ErrorCode, now_ms: int) -> None:
-        """The record never will be durable. If partitions should have joined by it, what came meanwhile to
-        end the transaction is refused, too: it would commit without their data."""
+        """Refuse the request of a record that never will be durable. If it should have added partitions, also
+        refuse parked requests to end the transaction: they would commit without the data."""
         self._not_appended(flight.request, error, now_ms)
         metadata = flight.record.metadata
         if metadata is not None and metadata.state == ONGOING:
@@ -244,7 +246,7 @@ class TransactionCoordinator:
                 self._not_appended(request, error, now_ms)
 
     def _data_flushed(self, request: Request, error: ErrorCode) -> None:
-        """The first parked request of its id is this commit, unless it was refused before."""
+        """Continue a commit, the first parked request of its id, unless it was refused before."""
         now_ms = self._host.now_ms
         if error == ErrorCode.NONE:
             self._has_data.add(request)
@@ -255,7 +257,7 @@ class TransactionCoordinator:
         self._has_data.discard(request)
 
     def _take_effect(self, flight: Flight, state: TransactionPartition, now_ms: int) -> None:
-        """The record is durable: it is the state, markers are written, the request is answered."""
+        """Apply a durable record: replay it, write the markers, answer the request."""
         record, response, written = flight.record, flight.result.response, None
         state.replay(record)
         self.counts.add(record.metadata, flight.request.event)
@@ -279,24 +281,24 @@ class TransactionCoordinator:
             self._host.write_marker(marker)
 
     def marker_written(self, marker: Marker, error: ErrorCode, now_ms: int) -> None:
-        """A marker is durable (NONE), or was refused."""
+        """Record that a marker is durable (NONE), or was refused."""
         written = self.markers.acknowledge(marker, error, self._ticks.at(now_ms))
         if written is not None:
             self._complete(written, now_ms)
 
     def partition_deleted(self, partition: TopicPartition, now_ms: int) -> None:
-        """A topic is gone; no transaction waits for it any longer."""
+        """Stop waiting for the markers of a deleted partition."""
         for written in self.markers.partition_deleted(partition):
             self._complete(written, now_ms)
 
     def _complete(self, written: MarkersWritten, now_ms: int) -> None:
-        """Append COMPLETE_*, upon which parked requests go on."""
+        """Append COMPLETE_*; parked requests then continue."""
         self._incomplete.pop(written.transactional_id, None)
         self._run(Request(written, None, now_ms), now_ms)
         self._resume(written.transactional_id, now_ms)
 
     def _resume(self, transactional_id: str, now_ms: int) -> None:
-        """Look at parked requests again, until one of them has to wait."""
+        """Try parked requests again, until one has to wait."""
         while transactional_id in self._parked.queues and (request := self._parked.take(transactional_id)):
             if not self._run(request, now_ms):
                 self._parked.add_first(request)
@@ -305,7 +307,7 @@ class TransactionCoordinator:
     # Time
 
     def advance(self, now_ms: int) -> int:
-        """Do what is due; returns the ticks at which to be called again at the latest."""
+        """Run everything due; return the ticks of the next call at the latest."""
         ticks = self._ticks.at(now_ms)
         if ticks >= self._next_round or self._parked.queues or self._incomplete or self.markers.has_deadline:
             self._do_due(ticks, now_ms)
@@ -364,13 +366,13 @@ class TransactionCoordinator:
             return None
         return Flight(result.record, result, Request(event, None, now_ms))
 
-    # What is known
+    # Reading
 
     def settled(self, transactional_id: str) -> TransactionMetadata | None:
-        """The state of an id of this node of which no record is in flight; None for others."""
+        """Return the state of this node's id if no record is in flight, else None."""
         return None if transactional_id in self.in_flight.by_id else self._durable(transactional_id)
 
     def metadata_of(self, transactional_id: str) -> TransactionMetadata | None:
-        """The state of an id of this node; None when it is unknown, or its tombstone is on its way."""
+        """Return the state of this node's id; None if it is unknown, or its tombstone is in flight."""
         newest = self.in_flight.newest(transactional_id)
         return None if newest and newest.metadata is None else self._durable(transactional_id)

@@ -146,7 +146,7 @@ class TransactionRecord(NamedTuple):
         """Return key and value for the log, at a level of ``transaction.version``.
 
         At level 0 the value has version 0, unless the state belongs to a newer client: Kafka refuses to write
-        such a state, and the id stays blocked. Raises SchemaError for an id that is too long."""
+        this state, and the id stays blocked. Raises SchemaError for an id that is too long."""
         transactional_id, metadata = self
         key = encode_transaction_key(transactional_id)
         if metadata is None:

@@ -134,7 +134,7 @@ def raised(metadata: TransactionMetadata, seen: Mapping[int, SeenEpochs]) -> Tra
     """Return the image with an epoch that fences all epochs of the producer id's data in partitions.
 
     It is also above the next epoch, which a producer of transaction version 2 may have. The coordinator's log
-    has lost the records of these transactions. The last known outcome is forgotten, so that a commit of a
+    has lost the records of the transactions. The last known outcome is forgotten, so that a commit of a
     lost transaction does not count as a repeated request for it."""
     epochs = seen.get(metadata.producer_id)
     if epochs is None or epochs.of_data <= metadata.producer_epoch:

@@ -23,7 +23,7 @@ MOST_STEPS: Final = 200_000_000  # at most a second
 
 
 class Filters(NamedTuple):
-    """The filters of ListTransactions; a row must pass all of them. Empty sets, a negative duration
+    """The filters of ListTransactions; a row must pass every filter. Empty sets, a negative duration
     (milliseconds) and an empty pattern pass every row."""
 
     producer_ids: frozenset[int] = frozenset()

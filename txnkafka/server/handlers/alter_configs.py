@@ -1,6 +1,6 @@
-"""AlterConfigs: all configs of topics and of this broker at once; what is not named gets its default.
+"""AlterConfigs: replaces all configs of a topic or of this broker; a missing config gets its default.
 
-Versions 0 to 2. IncrementalAlterConfigs has taken its place.
+Versions 0 to 2. Newer clients use IncrementalAlterConfigs.
 """
 
 from __future__ import annotations

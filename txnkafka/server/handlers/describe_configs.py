@@ -1,8 +1,8 @@
-"""DescribeConfigs: the settings of topics, this broker, groups and subscriptions to metrics of clients, each
-with where its value comes from.
+"""DescribeConfigs: the settings of topics, this broker, groups and subscriptions to metrics of clients, with
+the source of each value.
 
 Versions 1 to 4. Synonyms, the same setting of the broker and its default, are given on request; from 3 on
-so is the documentation, and there is a type.
+also the documentation, and the type of each setting.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Rows = tuple[DescribeConfigsResourceResult, ...]
 
 MOST_ROWS: Final = 1 << 19  # 80 MiB with documentation; 10,000 topics have fewer
-_ALIKE: Final = (TOPIC, GROUP, METRICS)  # their names say nothing of their settings
+_ALIKE: Final = (TOPIC, GROUP, METRICS)  # their names have no effect on their settings
 
 
 @serves("DescribeConfigs")
@@ -59,9 +59,9 @@ def handle(broker: Broker, request: DescribeConfigsRequest, version: int, peer: 
 
 
 class _Rows:
-    """The settings of the resources of one request. Most topics and groups have set nothing, or the same: the
-    rows of these are made once. An answer has ``MOST_ROWS`` at most: any name is that of a group, which has
-    configs, so a request could ask for a thousand times its own size."""
+    """The settings of the resources of one request. Most topics and groups have set nothing, or the same, so
+    equal rows are made once. An answer has at most ``MOST_ROWS``: any name is a valid group with configs, so
+    a request could ask for a thousand times its own size."""
 
     def __init__(self, broker: Broker, request: DescribeConfigsRequest, peer: Peer) -> None:
         self._broker = broker
@@ -71,7 +71,7 @@ class _Rows:
         self._left = MOST_ROWS
 
     def describe(self, resource: DescribeConfigsResource) -> DescribeConfigsResult:
-        """What is said of one resource."""
+        """Return the description of one resource."""
         kind, name = resource.resource_type, resource.resource_name
         error, message = _refusal(self._broker, kind, name)
         rows = self._all(kind, name) if error == ErrorCode.NONE else ()
@@ -96,7 +96,7 @@ class _Rows:
 
 
 def _refusal(broker: Broker, kind: int, name: str) -> tuple[ErrorCode, str]:
-    """Why a resource is not described; NONE when it is."""
+    """Return the refusal to describe a resource; NONE if it can be described."""
     if kind == TOPIC:
         return _refusal_of_topic(broker, name)
     if kind in (BROKER, LOGGER):
@@ -115,11 +115,11 @@ def _refusal_of_topic(broker: Broker, name: str) -> tuple[ErrorCode, str]:
         return ErrorCode.INVALID_TOPIC_EXCEPTION, str(invalid)
     if name in broker.image.topics:
         return ErrorCode.NONE, ""
-    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"there is no topic {name}"
+    return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, f"topic {name} does not exist"
 
 
 def _entries(broker: Broker, kind: int, name: str, own: Mapping[str, str], peer: Peer) -> list[ConfigEntry]:
-    """The settings of a resource that has set ``own``."""
+    """Return the settings of a resource that has set ``own``."""
     configs = broker.configs
     if kind == TOPIC:
         return topic_entries(configs, own)

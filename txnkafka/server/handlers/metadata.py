@@ -62,7 +62,7 @@ def handle(broker: Broker, request: MetadataRequest, version: int, peer: Peer, r
 
 
 def _refused(topics: tuple[MetadataRequestTopic, ...], version: int) -> list[MetadataResponseTopic] | None:
-    """Return all topics as refused if the version does not allow one of them; None otherwise."""
+    """Return all topics as refused if the version does not allow one; None otherwise."""
     if version >= 12 or all(topic.name is not None and topic.topic_id == ZERO_UUID for topic in topics):
         return None
     return [

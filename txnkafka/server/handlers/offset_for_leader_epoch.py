@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch: the end offset of a leader epoch, with which a consumer detects a truncated log.
 
-Versions 2 to 4. All of them have the current leader epoch, which fences clients with old metadata (KIP-320).
+Versions 2 to 4. All have the current leader epoch, which fences clients with old metadata (KIP-320).
 """
 
 from __future__ import annotations

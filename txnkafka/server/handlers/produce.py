@@ -58,7 +58,7 @@ def handle(broker: Broker, request: ProduceRequest, version: int, peer: Peer, re
 
 
 class _Answer:
-    """One request: ``batches`` of the existing topics; the handler has ``refused`` some of these."""
+    """One request: ``batches`` of existing topics, some ``refused`` by the handler."""
 
     __slots__ = ("_acks", "_asked", "_reply", "batches", "refused")
 

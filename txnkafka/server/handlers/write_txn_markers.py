@@ -1,7 +1,7 @@
 """WriteTxnMarkers: writes end markers into partitions, as ``kafka-transactions abort`` asks (KIP-664).
 
 Versions 1 and 2. 2 has the transaction version, which decides how strictly the marker's epoch is checked; 1
-is checked as transaction version 0. The coordinator does not learn of these markers.
+is checked as transaction version 0. The coordinator does not get these markers.
 """
 
 from __future__ import annotations

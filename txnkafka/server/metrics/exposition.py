@@ -1,6 +1,6 @@
 """Serve the metrics of a server as Prometheus text on a separate port.
 
-This is the only module that imports prometheus-client. HTTP is served in threads of its own. A scrape asks
+This is the only module that imports prometheus-client. HTTP is served in separate threads. A scrape asks
 the thread of the loop for the values, which takes one pass over the partitions. Formatting them and waiting
 for a slow client happens in the scrape's thread.
 """

@@ -1,0 +1,1 @@
+"""Groups and members of the classic protocol."""

@@ -179,7 +179,7 @@ class ClassicGroup:
         return {name for name, count in self._supporters.items() if count == len(self.members)}
 
     def voted(self) -> str:
-        """Return the protocol that most members prefer, out of those that all support."""
+        """Return the protocol with most votes, out of the protocols that all members support."""
         common = self._common()
         votes = Counter(
             next(name for name in _names(member) if name in common) for member in self.members.values()

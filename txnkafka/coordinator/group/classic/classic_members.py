@@ -1,7 +1,7 @@
 """``ClassicMembers``: members of the classic protocol in consumer groups, while a group migrates between
 protocols.
 
-Such a member joins again when the coordinator reports a rebalance, as usual for its protocol; its generation
+A member joins again when the coordinator reports a rebalance, as usual for its protocol; its generation
 is its member epoch. But it is answered at once, and the coordinator computes its assignment.
 
 Source: GroupMetadataManager.classicGroupJoinToConsumerGroup and related methods (KIP-848).
@@ -261,6 +261,6 @@ def _joined(member: ConsumerMember) -> Joined:
 
 def _check_protocol(classic: ClassicMember, request: SyncGroup) -> None:
     if request.protocol_type not in (None, PROTOCOL_TYPE):
-        raise GroupError(E.INCONSISTENT_GROUP_PROTOCOL, "The protocol type is not that of the group.")
+        raise GroupError(E.INCONSISTENT_GROUP_PROTOCOL, "The protocol type differs from the group's.")
     if request.protocol not in (None, classic.protocols[0].name):
-        raise GroupError(E.INCONSISTENT_GROUP_PROTOCOL, "The protocol is not that of the join response.")
+        raise GroupError(E.INCONSISTENT_GROUP_PROTOCOL, "The protocol differs from the join response.")

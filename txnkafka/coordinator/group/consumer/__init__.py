@@ -1,0 +1,1 @@
+"""Groups and members of the consumer protocol (KIP-848)."""

@@ -20,7 +20,7 @@ _ASSIGNMENT: Final = "consumer.assignment.interval.ms"
 
 
 class MigrationPolicy(enum.Enum):
-    """Whether groups with members change their protocol when a member of the other one comes, or goes."""
+    """The allowed conversions of a group with members when members of the other protocol join or leave."""
 
     BIDIRECTIONAL = "bidirectional"
     UPGRADE = "upgrade"
@@ -29,17 +29,17 @@ class MigrationPolicy(enum.Enum):
 
     @property
     def may_upgrade(self) -> bool:
-        """Whether a classic group may become a consumer group."""
+        """Return whether a classic group may become a consumer group."""
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.UPGRADE)
 
     @property
     def may_downgrade(self) -> bool:
-        """Whether a consumer group may become a classic group."""
+        """Return whether a consumer group may become a classic group."""
         return self in (MigrationPolicy.BIDIRECTIONAL, MigrationPolicy.DOWNGRADE)
 
 
 class ConsumerGroupConfig(NamedTuple):
-    """The first of the ``assignors`` is that of members that name none."""
+    """Members that name no assignor get the first of the ``assignors``."""
 
     session_timeout_ms: int = 45_000
     heartbeat_interval_ms: int = 5_000
@@ -51,8 +51,8 @@ class ConsumerGroupConfig(NamedTuple):
     limits: Mapping[str, tuple[int, int]] = {}  # of the configs of a group
 
     def of_group(self, configs: Mapping[str, str]) -> ConsumerGroupConfig:
-        """With the configs of a group (KIP-848, resource type GROUP). The limits of the broker may be others
-        than those with which they were set: what is beyond them counts as the limit."""
+        """Return the settings with the configs of a group (KIP-848, resource type GROUP). If the broker's
+        limits have changed since, a value beyond a limit counts as the limit."""
         if not configs:
             return self
         return self._replace(
@@ -64,7 +64,7 @@ class ConsumerGroupConfig(NamedTuple):
     def _limited(self, configs: Mapping[str, str], name: str, default: int) -> int:
         try:
             value = int(configs[name])
-        except (KeyError, ValueError):  # not set, or by somebody who does not check it
+        except (KeyError, ValueError):  # not set, or set without a check
             return default
         least, most = self.limits.get(name, (value, value))
         return min(max(value, least), most)

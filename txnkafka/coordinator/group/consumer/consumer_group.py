@@ -101,7 +101,7 @@ class ConsumerGroup:
         return [*(each for each in self.members.values() if each.member_id not in gone), member]
 
     def subscriptions(self, members: Iterable[ConsumerMember] | None = None) -> Subscriptions:
-        """Return the subscriptions of these members, by default of all."""
+        """Return the subscriptions of ``members``, by default of all."""
         return Subscriptions(self.members.values() if members is None else members, self.regexes)
 
     def assignor(

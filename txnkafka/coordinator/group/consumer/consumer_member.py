@@ -23,7 +23,7 @@ Target = Mapping[str, Sequence[int]]
 
 
 class MemberState(enum.IntEnum):
-    """The states, by their numbers in the log. UNKNOWN stands for a state of a newer Kafka."""
+    """The states, by their numbers in the log. UNKNOWN is a state of a newer Kafka."""
 
     STABLE = 0
     UNREVOKED_PARTITIONS = 1

@@ -54,8 +54,7 @@ class Reconciliation:
         return self._next(member, self.target_epoch)
 
     def _owns(self, partitions: Owned) -> bool:
-        """Return whether the member still owns some of these partitions; it does if it has claimed
-        nothing."""
+        """Return whether the member still owns any given partition; true if it has claimed nothing."""
         if self.claimed is None:
             return True
         return any(

@@ -41,7 +41,7 @@ def consumer_refusal(
 
 
 def fetch_refusal(group: ConsumerGroup, member_id: str | None, epoch: int) -> ErrorCode | None:
-    """Return the error for a fetch, else None. An administrator or an old client has neither id nor epoch."""
+    """Return the error for a fetch, else None. Administrators and old clients have no id and no epoch."""
     if member_id is None and epoch < 0:
         return None
     member = group.members.get(member_id or "")
