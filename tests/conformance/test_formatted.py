@@ -12,11 +12,11 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Where
 from confluent_kafka.admin import AdminClient, NewTopic
-from txnkafka.broker.registry.metadata_snapshot import find_snapshots
 
 from tests.conformance.broker import KafkaBroker
 from tests.unit.broker.node import Node
 from tests.unit.broker.node import Producer as Ours
+from txnkafka.broker.registry.metadata_snapshot import find_snapshots
 from txnkafka.env import LocalDataFiles, SystemClock
 from txnkafka.error_codes import ErrorCode
 
