@@ -100,16 +100,12 @@ def test_a_directory_that_kafka_has_formatted_is_served_and_goes_to_kafka(format
     node.close()
 
 
-def test_snapshots_of_both_and_a_dynamic_quorum_go_back_and_forth(formatted: KafkaBroker) -> None:
-    """The log before the newest snapshot is removed: only the snapshot names the topics."""
-    formatted.start()
-    create_topics(formatted, "t", "theirs")
-    send(formatted, "x", b"theirs", 0)
-    formatted.stop()
+def replaced_by_our_snapshot(formatted: KafkaBroker) -> tuple[Ours, str]:
+    """Add a topic, a transaction and an open one, and leave only our newest snapshot of the registry. Return
+    the producer of the open transaction and the id of the topic ``t``."""
     directory = formatted.log_dir / "__cluster_metadata-0"
     of_kafka = find_snapshots(LocalDataFiles(), str(directory))
     assert len(of_kafka) > 1, "Kafka has written snapshots"
-
     node = ours(
         formatted, metadata_log_max_record_bytes_between_snapshots=1, metadata_max_retention_ms=-1,
         transaction_state_log_num_partitions=4,
@@ -128,9 +124,19 @@ def test_snapshots_of_both_and_a_dynamic_quorum_go_back_and_forth(formatted: Kaf
     assert newest.end_offset > of_kafka[-1].end_offset
     assert node.broker.metadata.log.log_end_offset == newest.end_offset
     node.close()
-    for path in directory.iterdir():  # nothing but our snapshot
+    for path in directory.iterdir():
         if path.name != newest.name:
             path.unlink()
+    return left, topic_id
+
+
+def test_snapshots_of_both_and_a_dynamic_quorum_go_back_and_forth(formatted: KafkaBroker) -> None:
+    """The log before the newest snapshot is removed: only the snapshot names the topics."""
+    formatted.start()
+    create_topics(formatted, "t", "theirs")
+    send(formatted, "x", b"theirs", 0)
+    formatted.stop()
+    left, topic_id = replaced_by_our_snapshot(formatted)
 
     formatted.start()
     assert consumed(formatted) == [(0, b"ours"), (0, b"theirs"), (1, b"ours")]

@@ -287,13 +287,18 @@ class Broker:
         self.fetches.close()
         self.deadlines.close()
         try:
-            self.metadata.close()
+            try:
+                self.metadata.close()
+            finally:
+                self.durability.run_soon()  # changes of the registry take effect while the logs are open
+                self.manager.close()
         finally:
-            self.manager.close()
             self.durability.run_soon()
 
     def abandon(self) -> None:
         """Close all files and release the directory, without making data durable: the next start recovers
         it, as after a crash."""
+        self.deadlines.close()
         self.metadata.log.release()
+        self.metadata.log.local.close_files()  # no caller will finish a running flush
         self.data.abandon()

@@ -67,9 +67,8 @@ class Durability:
     ) -> None:
         """Call when all appends to ``log`` so far are durable, with NONE, or with the error that prevents it.
         See ``FlushQueue.when_durable`` for the options."""
-        if self.mode == "page_cache" and self._is_durable_enough(
-            log, log.log_end_offset - log.recovery_point
-        ):
+        unflushed = log.log_end_offset - log.recovery_point if self.mode == "page_cache" else 0
+        if unflushed and self._is_durable_enough(log, unflushed):
             log.offsets.advance_high_watermark(log.log_end_offset)
             self._progressed[log.topic_partition] = None
             self.soon(call, ErrorCode.NONE)

@@ -3,7 +3,8 @@
 Nothing here waits for the disk. ``begin`` returns the files to sync, the host syncs them (``Flush.run``,
 outside of any lock), ``finish`` releases the calls that waited (``PartitionLog.when_durable``). Bytes
 appended during a flush belong to the next one, and so do bytes in a segment created since the previous flush:
-that segment gets its final name in between.
+that segment gets its final name in between. The calls of one log are made in the order of its appends, log
+after log.
 
 A log whose flush fails is fenced: no append after the last successful flush is ever acknowledged, because the
 state of the page cache after a failed fsync is unknown.

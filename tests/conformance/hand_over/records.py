@@ -105,7 +105,7 @@ def until(condition: object, expected: object) -> None:
     """Wait until a function returns the expected value."""
     deadline = time.monotonic() + SECONDS
     while (found := condition()) != expected:  # type: ignore[operator]
-        assert time.monotonic() < deadline, (found, expected, condition.__defaults__)  # type: ignore[attr-defined]
+        assert time.monotonic() < deadline, (found, expected)
         time.sleep(0.2)
 
 

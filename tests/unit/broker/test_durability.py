@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.unit.broker.node import NOW, Node, batch_of
 from txnkafka.broker.durability import error_code
-from txnkafka.broker.requests import ProduceRequest
+from txnkafka.broker.requests import NewTopic, ProduceRequest
+from txnkafka.env import LocalDataFiles
 from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import InvalidTimestampError, LogDirError
+from txnkafka.errors import InvalidTimestampError, KafkaStorageError, LogDirError
 from txnkafka.model import TopicPartition
 
 T0 = TopicPartition("t", 0)
@@ -57,3 +60,39 @@ def test_who_waits_for_a_log_that_has_failed_hears_of_it(durability: str) -> Non
     node.broker.durability.when_durable(log, heard.append)
     node.settle()
     assert heard == [ErrorCode.KAFKA_STORAGE_ERROR]
+
+
+def test_a_close_that_fails_answers_the_requests_that_wait() -> None:
+    """The log that fails answers with its error, and the one that was closed acknowledges."""
+    node = Node()
+    node.create(partitions=2)
+    answers: list[Any] = []
+    for number in range(2):
+        where = TopicPartition("t", number)
+        request = ProduceRequest({where: batch_of(b"a")})
+        node.request(node.broker.produce, request, answers.append)
+    node.broker.logs[T0].guarded_by.put_up(OSError("planned"))  # as a failed append
+    with pytest.raises(KafkaStorageError):
+        node.broker.close()
+    found = {partition: result.error for answer in answers for partition, result in answer.items()}
+    assert found == {T0: ErrorCode.KAFKA_STORAGE_ERROR, TopicPartition("t", 1): ErrorCode.NONE}
+
+
+def test_a_wait_for_a_failed_log_overtakes_no_earlier_one() -> None:
+    node = Node()
+    node.create()
+    log, heard = node.broker.logs[T0], list[str]()
+    node.request(node.broker.produce, ProduceRequest({T0: batch_of(b"a")}), lambda _: None)
+    log.when_durable(log.log_end_offset, lambda error: heard.append(f"first: {error}"))
+    log.guarded_by.put_up(OSError("planned"))  # as a failed append
+    log.when_durable(log.log_end_offset, lambda error: heard.append(f"second: {error}"))
+    assert heard == ["first: planned", "second: planned"]
+
+
+def test_an_abandoned_broker_leaves_no_file_open_under_a_flush(tmp_path: Path) -> None:
+    node = Node(LocalDataFiles(), str(tmp_path / "data"))
+    node.request(node.broker.topics.create, [NewTopic("u")], lambda _: None)
+    assert node.broker.begin_flush() is not None
+    node.broker.abandon()
+    left = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.exists()]
+    assert [name for name in left if name.startswith(str(tmp_path))] == []

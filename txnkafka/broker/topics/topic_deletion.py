@@ -81,9 +81,11 @@ class TopicDeletion:
 
         def registered(error: ErrorCode, message: str | None) -> None:
             if error == ErrorCode.NONE:
-                self._on_deleted(topic.name, topic.partitions)
-                for number in topic.partitions:
-                    self._remove(TopicPartition(topic.name, number))
+                try:
+                    self._on_deleted(topic.name, topic.partitions)
+                finally:
+                    for number in topic.partitions:
+                        self._remove(TopicPartition(topic.name, number))
             done(deleted._replace(error=error, message=message))
 
         register(self._services, [record], registered)

@@ -228,17 +228,18 @@ class PartitionLog(LogWriter):
     def when_durable(self, offset: int, call: DurableCall) -> bool:
         """Call once all data below ``offset`` is durable; see ``DurableCalls``. False: the call was made."""
         error = self.guarded_by.error
-        if error is None and self.flushing.recovery_point < offset:
+        if error is not None:
+            self.waiting.fail(error)
+        elif self.flushing.recovery_point < offset:
             self.waiting.append((offset, call))
             return True
         call(error)
         return False
 
     def begin_flush(self) -> LogFlush:
-        """Begin a flush of all appends up to the first segment without its final name: that segment is
-        renamed when this flush is finished, and durable after the next one. ``finish_flush`` must follow
-        before the next flush, which otherwise raises FlushUnderWayError. If a file cannot be opened, the log
-        is fenced."""
+        """Begin a flush of all appends up to the first segment without its final name, which is renamed when
+        this flush is finished. ``finish_flush`` must follow before the next flush, which otherwise raises
+        FlushUnderWayError. If a file cannot be opened, the log is fenced."""
         self.guarded_by.check_owner()
         if self.flushing.is_flushing:
             raise FlushUnderWayError(
