@@ -347,7 +347,7 @@ def conversation(broker: Serving, data: bytes) -> bytes:
         (b"GET / HTTP/1.1\r\n\r\n", "looks like an HTTP client"),
         (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc", "TLS connection"),
         (struct.pack(">i", 200 << 20), "socket.request.max.bytes"),
-        (struct.pack(">ihhih", 10, 999, 0, 1, -1), "no API with key 999"),
+        (struct.pack(">ihhih", 10, 999, 0, 1, -1), "unknown API key 999"),
     ],
 )
 def test_a_stranger_is_named_and_left(broker: Serving, data: bytes, said: str) -> None:

@@ -175,7 +175,7 @@ def lines_without_headers(frame: DataFrame) -> list[tuple[object, ...]]:
     ("options", "message"),
     [
         # Spark passes names in lower case
-        ({"startingOffset": "earliest"}, "startingoffset is not known: did you mean startingOffsets?"),
+        ({"startingOffset": "earliest"}, "unknown option startingoffset: did you mean startingOffsets?"),
         ({"isolation.level": "committed"}, "isolation level must be read_uncommitted or read_committed"),
         ({"kafka.bootstrap.servers": "localhost:9092"}, "asks no broker"),
         ({"subscribe": "a", "subscribePattern": "b"}, "exclude each other"),
