@@ -157,7 +157,7 @@ def test_a_partition_is_deleted_while_its_files_are_synced(tmp_path: Path) -> No
 
 
 def test_a_log_that_is_truncated() -> None:
-    """What was appended behind the cut is not there: its call must not report that it is durable."""
+    """The call for a truncated append must not report that the append is durable."""
     host = Host()
     kept, cut = host.append(), host.append()
     flush = host.begin()

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from txnkafka.coordinator.txn.txn_config import SeenEpochs
 from txnkafka.coordinator.txn.txn_events import TransactionRecord
 from txnkafka.coordinator.txn.txn_image import IDLE_OR_ONGOING, raised
+from txnkafka.coordinator.txn.txn_setting import SeenEpochs
 
 if TYPE_CHECKING:
     from txnkafka.broker.services import Services

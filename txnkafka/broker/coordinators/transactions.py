@@ -21,7 +21,7 @@ from txnkafka.broker.coordinators.unknown_transactions import end_unknown
 from txnkafka.coordinator import CONSUMER_OFFSETS_TOPIC, TRANSACTION_STATE_TOPIC, partition_for
 from txnkafka.coordinator.txn import txn_listing
 from txnkafka.coordinator.txn.transaction_partition import loaded_records
-from txnkafka.coordinator.txn.txn_config import Limits, TransactionConfig
+from txnkafka.coordinator.txn.txn_config import TransactionConfig
 from txnkafka.coordinator.txn.txn_coordinator import TransactionCoordinator
 from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
@@ -33,6 +33,7 @@ from txnkafka.coordinator.txn.txn_events import (
 from txnkafka.coordinator.txn.txn_events import (
     Answer as Answer,
 )
+from txnkafka.coordinator.txn.txn_setting import Limits
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.storage.log.log_records import records_of_log

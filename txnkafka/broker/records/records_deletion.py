@@ -9,7 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from txnkafka.broker.durability import error_code
-from txnkafka.broker.topics.topic_names import COORDINATORS_TOPICS
+from txnkafka.broker.topics.internal_topics import COORDINATORS_TOPICS
 from txnkafka.error_codes import ErrorCode
 
 if TYPE_CHECKING:

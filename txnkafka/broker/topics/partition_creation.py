@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from txnkafka.broker.config.broker_config import MOST_PARTITIONS
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.registry.registry_change import register
+from txnkafka.broker.topics.internal_topics import COORDINATORS_TOPICS
 from txnkafka.broker.topics.strays import set_aside
-from txnkafka.broker.topics.topic_names import COORDINATORS_TOPICS
 from txnkafka.coordinator.registry.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition

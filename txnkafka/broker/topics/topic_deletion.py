@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from txnkafka.broker.registry.registry_change import register
 from txnkafka.broker.requests import DeletedTopic
+from txnkafka.broker.topics.internal_topics import COORDINATORS_TOPICS
 from txnkafka.broker.topics.strays import has_files
-from txnkafka.broker.topics.topic_names import COORDINATORS_TOPICS
 from txnkafka.coordinator.registry import metadata_records
 from txnkafka.coordinator.registry.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode

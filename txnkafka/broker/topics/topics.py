@@ -16,10 +16,11 @@ from txnkafka.broker.config.broker_config import MOST_PARTITIONS, check_topic
 from txnkafka.broker.durability import error_code
 from txnkafka.broker.registry.leader_epochs import begin_epochs
 from txnkafka.broker.requests import TopicResult
+from txnkafka.broker.topics.colliding_names import CollidingNames
+from txnkafka.broker.topics.internal_topics import COORDINATORS_TOPICS, topic_by_default
 from txnkafka.broker.topics.missing_logs import MissingLogs
 from txnkafka.broker.topics.strays import set_aside
 from txnkafka.broker.topics.topic_deletion import TopicDeletion
-from txnkafka.broker.topics.topic_names import COORDINATORS_TOPICS, CollidingNames, topic_by_default
 from txnkafka.coordinator.registry import metadata_records
 from txnkafka.coordinator.registry.cluster_image import TOPIC_RESOURCE
 from txnkafka.error_codes import ErrorCode

@@ -49,7 +49,7 @@ class Deadlines:
         services = self._services
         return not (
             self._is_due(now_ms)
-            or self._transactions.advance(now_ms) < self._services.due
+            or self._transactions.advance(now_ms) < services.due
             or services.manager.flushes.needs_host
             or services.jobs.has_next
             or services.durability.is_waiting
@@ -57,12 +57,13 @@ class Deadlines:
 
     def advance(self, now_ms: int) -> int:
         """Do all due work; return the ticks at which to call again at the latest."""
+        services = self._services
         if self._is_due(now_ms):
-            self._services.due = _NEVER
-            self._services.due = min(self._all(now_ms), self._services.due)
+            services.due = _NEVER
+            services.due = min(self._all(now_ms), services.due)
         else:  # deadlines of transactions change with nearly every request
-            self._services.due = min(self._transactions.advance(now_ms), self._services.due)
-        return self._services.due
+            services.due = min(self._transactions.advance(now_ms), services.due)
+        return services.due
 
     def flush(self, now_ms: int) -> int:
         """Begin a due flush that no client waits for; return the ticks at which the next one is due."""
@@ -71,7 +72,7 @@ class Deadlines:
     def _is_due(self, now_ms: int) -> bool:
         services = self._services
         return (
-            services.ticks.at(now_ms) >= self._services.due
+            services.ticks.at(now_ms) >= services.due
             or self._groups.coordinator.is_earlier
             or services.metadata.size_since_snapshot != self._metadata_size
         )

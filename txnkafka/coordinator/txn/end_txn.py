@@ -20,7 +20,6 @@ from __future__ import annotations
 
 from typing import Final
 
-from txnkafka.coordinator.txn.txn_config import Setting
 from txnkafka.coordinator.txn.txn_events import (
     Answer,
     EndTxn,
@@ -47,6 +46,7 @@ from txnkafka.coordinator.txn.txn_image import (
     prepared,
     record_of,
 )
+from txnkafka.coordinator.txn.txn_setting import Setting
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 from txnkafka.wire.records import TransactionMetadata, TransactionState

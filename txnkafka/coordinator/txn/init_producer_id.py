@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import Final
 
 from txnkafka.coordinator.txn.end_txn import abort_from_here
-from txnkafka.coordinator.txn.txn_config import Limits, Setting
 from txnkafka.coordinator.txn.txn_events import (
     Answer,
     InitProducerId,
@@ -31,6 +30,7 @@ from txnkafka.coordinator.txn.txn_events import (
     Transition,
 )
 from txnkafka.coordinator.txn.txn_image import IDLE, ONGOING, PREPARED, image_of, is_exhausted, record_of
+from txnkafka.coordinator.txn.txn_setting import Limits, Setting
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 from txnkafka.wire.records import TransactionMetadata, TransactionState

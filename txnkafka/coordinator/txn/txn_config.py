@@ -1,54 +1,14 @@
-"""``Setting``: the inputs of a transition beside the state and the event.
-
-``TransactionConfig``: the settings of a transaction coordinator, with Kafka's defaults.
-"""
+"""``TransactionConfig``: the settings of a transaction coordinator, with Kafka's defaults."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
-
-class Limits(NamedTuple):
-    """Broker configs that limit a transactional id; the defaults are Kafka's.
-
-    ``transaction.two.phase.commit.enable`` is missing: it is false until KIP-939 is supported."""
-
-    transaction_max_timeout_ms: int = 15 * 60 * 1000
-    transactional_id_expiration_ms: int = 7 * 24 * 60 * 60 * 1000
-
-
-KAFKAS_LIMITS: Final = Limits()
-
-
-class SeenEpochs(NamedTuple):
-    """The largest epochs of a producer id in the logs of partitions: of all batches, and of data alone. A
-    marker of transaction version 2 has the epoch of the transaction that comes next."""
-
-    largest: int
-    of_data: int
-
-
-NOTHING_SEEN: Final[Mapping[int, SeenEpochs]] = MappingProxyType({})
-
-
-class Setting(NamedTuple):
-    """The clock, the level of the feature ``transaction.version``, a producer id to use, and the limits.
-    ``seen`` has the producer ids that may have greater epochs in partitions than in the coordinator, because
-    its log has lost its end."""
-
-    now_ms: int
-    version: int
-    producer_id: int | None
-    limits: Limits
-    seen: Mapping[int, SeenEpochs] = NOTHING_SEEN
-
+from txnkafka.coordinator.txn.txn_setting import KAFKAS_LIMITS, Limits
 
 COMPLETE_RETRY_MS: Final = 100
-
-"""After so long a COMPLETE_* is appended again that was refused."""
+"""A refused append of COMPLETE_* is repeated after this time."""
 
 
 @dataclass(frozen=True, slots=True)

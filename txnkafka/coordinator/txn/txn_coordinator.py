@@ -36,7 +36,7 @@ from txnkafka.coordinator.txn.in_flight import Flight, InFlight, ParkedRequests,
 from txnkafka.coordinator.txn.markers import Marker, Markers
 from txnkafka.coordinator.txn.producer_ids import ProducerIds
 from txnkafka.coordinator.txn.transaction_partition import TransactionPartition, encoded_with_room
-from txnkafka.coordinator.txn.txn_config import COMPLETE_RETRY_MS, NOTHING_SEEN, SeenEpochs, TransactionConfig
+from txnkafka.coordinator.txn.txn_config import COMPLETE_RETRY_MS, TransactionConfig
 from txnkafka.coordinator.txn.txn_counts import TransactionCounts
 from txnkafka.coordinator.txn.txn_events import (
     Answer,
@@ -55,6 +55,7 @@ from txnkafka.coordinator.txn.txn_events import (
     answer_of,
 )
 from txnkafka.coordinator.txn.txn_image import ONGOING, PREPARE_COMMIT, PREPARED, markers_of
+from txnkafka.coordinator.txn.txn_setting import NOTHING_SEEN, SeenEpochs
 from txnkafka.coordinator.txn.txn_state import transition
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-from txnkafka.coordinator.txn.txn_config import SeenEpochs
 from txnkafka.coordinator.txn.txn_events import TransactionRecord, WriteMarkers
+from txnkafka.coordinator.txn.txn_setting import SeenEpochs
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 

@@ -21,7 +21,6 @@ from typing import Any, Final
 
 from txnkafka.coordinator.txn.end_txn import abort_from_here, end_txn
 from txnkafka.coordinator.txn.init_producer_id import init_producer_id
-from txnkafka.coordinator.txn.txn_config import KAFKAS_LIMITS, NOTHING_SEEN, Limits, SeenEpochs, Setting
 from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
     AddPartitions,
@@ -50,6 +49,7 @@ from txnkafka.coordinator.txn.txn_image import (
     raised,
     record_of,
 )
+from txnkafka.coordinator.txn.txn_setting import KAFKAS_LIMITS, NOTHING_SEEN, Limits, SeenEpochs, Setting
 from txnkafka.error_codes import ErrorCode
 from txnkafka.wire.records import TransactionMetadata
 
