@@ -19,7 +19,6 @@ Kind = Literal["boolean", "string", "int", "long", "double", "list"]
 _KIND_OF: Final[dict[type, Kind]] = {bool: "boolean", str: "string", int: "int", float: "double"}
 _HIGHEST: Final = {"int": INT32_MAX, "long": INT64_MAX, "double": 1}
 NOUNS: Final = {"boolean": "true or false", "int": "a number", "long": "a number", "double": "a number"}
-_LOG_NOUNS: Final = {"boolean": "a bool", "int": "a int", "long": "a int", "double": "a float"}
 _TYPES: Final[Mapping[str, tuple[Any, str]]] = {
     "int": ((int, Integral), "an int"),
     "float": ((int, float, Real), "a number"),
@@ -164,7 +163,7 @@ class LogConfig:
             spec = LOG_DEFS.get(name.removeprefix("internal."))
             if spec is None:
                 raise ValueError(f"a log has no setting {name}")
-            value = parsed(spec, name, str(text), _LOG_NOUNS)
+            value = parsed(spec, name, str(text))
             parts = [part.strip() for part in str(text).split(",")]
             if spec.kind == "list" and all(parts):  # as Kafka reads and shows it
                 value = ",".join(dict.fromkeys(parts))
@@ -229,13 +228,13 @@ def check_fields(config: Any) -> None:
             raise ValueError(f"{name} must be one of {', '.join(spec.allowed)}, not {value!r}")
 
 
-def parsed(spec: ConfigDef, name: str, text: str, nouns: Mapping[str, str] = NOUNS) -> Any:
+def parsed(spec: ConfigDef, name: str, text: str) -> Any:
     """Return the value of a text. Raises ValueError, with ``name`` in the message."""
     try:
         if spec.kind == "boolean":
             return {"true": True, "false": False}[text.strip().lower()]
-        if spec.kind in nouns and "_" in text:
+        if spec.kind in NOUNS and "_" in text:
             raise ValueError("Python's own way to write numbers")
         return {"int": int, "long": int, "double": float}.get(spec.kind, str)(text.strip())
     except (KeyError, ValueError):
-        raise ValueError(f"{name} must be {nouns[spec.kind]}, not {text!r}") from None
+        raise ValueError(f"{name} must be {NOUNS[spec.kind]}, not {text!r}") from None
