@@ -15,6 +15,14 @@
     ├── FlushUnderWayError          a flush has begun and must be finished first
     ├── MissingPackageError         a package of an extra is not installed; also an ImportError
     ├── DecodeError                 a key or value does not fit its schema; has its place
+    ├── ClientError                 raised by a client, not by a broker
+    │   ├── NetworkError            no connection, or it ended before the response
+    │   ├── KafkaTimeoutError       no result within the time limit
+    │   ├── ClosedError             the client is closed, or belongs to another process
+    │   ├── IllegalStateError       a call that the state of the client does not allow
+    │   ├── BufferExhaustedError    no room in ``buffer.memory`` within ``max.block.ms``
+    │   └── CommitFailedError       the group has given the partitions to another member
+    ├── ProducerFencedError, …      one class for each error code, see ``class_of``
     └── LogDirError                 a directory cannot be read as a log directory
 
 Every message has the place of the fault and the next step. ``class_of`` maps a code to its class.
@@ -27,12 +35,21 @@ from typing import Final
 from txnkafka.error_codes import ErrorCode
 
 __all__ = [
+    "BufferExhaustedError",
+    "ClientError",
+    "ClosedError",
+    "CommitFailedError",
+    "ConcurrentTransactionsError",
     "CorruptFileError",
     "CorruptRecordError",
     "DecodeError",
+    "FencedInstanceIdError",
     "FileChangedError",
     "FlushUnderWayError",
+    "IllegalGenerationError",
+    "IllegalStateError",
     "InvalidProducerEpochError",
+    "InvalidProducerIdMappingError",
     "InvalidRecordError",
     "InvalidRequestError",
     "InvalidTimestampError",
@@ -40,17 +57,26 @@ __all__ = [
     "InvalidTxnStateError",
     "KafkaError",
     "KafkaStorageError",
+    "KafkaTimeoutError",
     "LogDirError",
     "MessageTooLargeError",
     "MissingPackageError",
+    "NetworkError",
     "OffsetOutOfRangeError",
     "OutOfOrderSequenceError",
     "ProduceError",
+    "ProducerFencedError",
+    "RebalanceInProgressError",
     "RecordListTooLargeError",
+    "TopicAlreadyExistsError",
+    "TransactionAbortableError",
     "TransactionCoordinatorFencedError",
+    "UnknownMemberIdError",
     "UnknownTopicOrPartitionError",
     "UnsupportedCompressionTypeError",
+    "UnsupportedVersionError",
     "class_of",
+    "error_for",
 ]
 
 
@@ -307,13 +333,121 @@ class KafkaStorageError(KafkaError):
     code = ErrorCode.KAFKA_STORAGE_ERROR
 
 
+class ClientError(KafkaError):
+    """An error of a client: not the answer of a broker."""
+
+
+class NetworkError(ClientError):
+    """No connection to a broker, or it ended before the response. The request may have been executed."""
+
+    code = ErrorCode.NETWORK_EXCEPTION
+
+
+class KafkaTimeoutError(ClientError, TimeoutError):
+    """No result within the time limit (Kafka: ``TimeoutException``). ``__cause__`` has the last error of a
+    broker, if one came."""
+
+    code = ErrorCode.REQUEST_TIMED_OUT
+
+
+class ClosedError(ClientError):
+    """The client or broker was closed, or this process is a fork of the process that created it."""
+
+
+class IllegalStateError(ClientError):
+    """A call that the state of the client does not allow, such as ``send`` before ``begin_transaction``."""
+
+
+class BufferExhaustedError(KafkaTimeoutError):
+    """The records that wait for the broker fill ``buffer.memory``, and no room came within
+    ``max.block.ms``."""
+
+
+class UnsupportedVersionError(KafkaError):
+    """The broker does not support an API in the version that a call needs."""
+
+    code = ErrorCode.UNSUPPORTED_VERSION
+
+
+class ProducerFencedError(KafkaError):
+    """Another producer uses the transactional id, and this one must be closed (KIP-98)."""
+
+    code = ErrorCode.PRODUCER_FENCED
+
+
+class InvalidProducerIdMappingError(KafkaError):
+    """The coordinator does not know the producer id of this transactional id; it may have expired."""
+
+    code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+
+
+class TransactionAbortableError(KafkaError):
+    """The transaction failed: abort it, and begin a new one (KIP-890)."""
+
+    code = ErrorCode.TRANSACTION_ABORTABLE
+
+
+class ConcurrentTransactionsError(KafkaError):
+    """The previous transaction of the transactional id is not complete yet."""
+
+    code = ErrorCode.CONCURRENT_TRANSACTIONS
+
+
+class TopicAlreadyExistsError(KafkaError):
+    """A topic of this name exists."""
+
+    code = ErrorCode.TOPIC_ALREADY_EXISTS
+
+
+class RebalanceInProgressError(KafkaError):
+    """The group rebalances: the member must join again."""
+
+    code = ErrorCode.REBALANCE_IN_PROGRESS
+
+
+class IllegalGenerationError(KafkaError):
+    """The generation of the member is not the generation of its group."""
+
+    code = ErrorCode.ILLEGAL_GENERATION
+
+
+class UnknownMemberIdError(KafkaError):
+    """The group does not have this member; it may have been removed after its session timeout."""
+
+    code = ErrorCode.UNKNOWN_MEMBER_ID
+
+
+class FencedInstanceIdError(KafkaError):
+    """Another member uses the ``group.instance.id`` (KIP-345)."""
+
+    code = ErrorCode.FENCED_INSTANCE_ID
+
+
+class CommitFailedError(ClientError):
+    """Offsets were not committed, because the group has given their partitions to another member."""
+
+
 def class_of(code: int) -> type[KafkaError]:
-    """Return the error class for a code of Kafka; ``KafkaError`` for a code without a separate class."""
-    return _CLASSES.get(code, KafkaError)
+    """Return the error class for a code of Kafka. A code without a class in this module gets one with its
+    name, such as ``NotControllerError``."""
+    found = _CLASSES.get(code)
+    if found is None:
+        row = ErrorCode.of(code)
+        name = "".join(word.capitalize() for word in row.name.removesuffix("_ERROR").split("_")) + "Error"
+        doc = f"Kafka's error {row.name}."
+        found = _CLASSES[code] = type(name, (KafkaError,), {"code": row, "__doc__": doc})
+    return found
+
+
+def error_for(code: int, message: str | None = None) -> KafkaError:
+    """Return an error for a code in a broker's response, with the broker's message or Kafka's name of the
+    code."""
+    return class_of(code)(message or ErrorCode.of(code).name)
 
 
 _CLASSES: Final[dict[int, type[KafkaError]]] = {
     kind.code: kind
     for kind in list(globals().values())
     if isinstance(kind, type) and issubclass(kind, KafkaError) and "code" in vars(kind)
-}
+    if not issubclass(kind, ClientError)
+} | {ErrorCode.UNKNOWN_SERVER_ERROR: KafkaError}

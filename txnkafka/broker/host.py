@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from threading import Condition
+from threading import Condition, RLock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from txnkafka.errors import KafkaError
@@ -21,15 +21,15 @@ Result = TypeVar("Result")
 
 
 class CallerHost:
-    """A host for callers in any thread. ``now_ms`` returns the time.
+    """A host for callers in any thread. ``now_ms`` returns the time, ``lock`` guards the broker.
 
     A thread that waits for the disk does not hold the lock, so that requests of other threads share the next
     flush. A callback of the broker must not call ``until`` or ``idle``."""
 
-    def __init__(self, broker: Broker, now_ms: Callable[[], int]) -> None:
+    def __init__(self, broker: Broker, now_ms: Callable[[], int], lock: RLock | None = None) -> None:
         self.broker = broker
         self._now_ms = now_ms
-        self._changed = Condition()  # its lock guards the broker
+        self._changed = Condition(lock)
         self._under_way = 0  # flushes and pieces of work that threads run now
 
     def call(self, method: Callable[..., Result], *arguments: Any, **named: Any) -> Result:
@@ -42,7 +42,7 @@ class CallerHost:
         RuntimeError when nothing is left to run before that."""
         with self._changed:
             while not condition():
-                if self._step():
+                if self.step():
                     continue
                 if not self._under_way:
                     raise RuntimeError("the broker has nothing to do, but the condition is false")
@@ -52,14 +52,16 @@ class CallerHost:
         """Run flushes, work and background work until none is left."""
         with self._changed:
             while True:
-                if not self._step():
+                if not self.step():
                     if not self._under_way:
                         return
                     self._changed.wait()
 
-    def _step(self) -> bool:
-        """Run one flush or piece of work; return False when none can begin."""
-        flush = self.broker.begin_flush()
+    def step(self, *, only_awaited: bool = False) -> bool:
+        """Run one flush or piece of work; return False when none can begin. With ``only_awaited``, do not
+        begin a flush for which no client waits. The caller has the lock, once; it is released meanwhile."""
+        may_flush = not only_awaited or self.broker.is_flush_awaited
+        flush = self.broker.begin_flush() if may_flush else None
         if flush is not None:
             self._run_flush(flush)
             return True

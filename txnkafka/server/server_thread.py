@@ -13,6 +13,7 @@ from txnkafka.server.tcp import Address, Server, new_event_loop
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from threading import RLock
 
     from txnkafka.broker.broker import Broker
     from txnkafka.env import Clock
@@ -22,12 +23,13 @@ LOG = logging.getLogger("txnkafka.server")
 
 
 class ServerThread:
-    """From its creation until ``stop`` returns, only the thread calls ``broker``. ``failure`` is the
-    exception that ended the thread, None without one."""
+    """The thread holds ``lock`` whenever it calls ``broker``. ``failure`` is the exception that ended the
+    thread, None without one."""
 
-    def __init__(self, broker: Broker, clock: Clock, listeners: Sequence[Listener]) -> None:
+    def __init__(self, broker: Broker, clock: Clock, listeners: Sequence[Listener], lock: RLock) -> None:
         self.failure: BaseException | None = None
-        self._loop = new_event_loop()
+        self._lock = lock
+        self._loop = new_event_loop(lock)
         self._server = Server(broker, clock, self._loop)
         self._listeners = listeners
         self._listening: Future[list[Address]] = Future()
@@ -39,6 +41,11 @@ class ServerThread:
         """Wait until the server listens, and return the first address of each listener. Raises OSError when
         an address cannot be listened on; the broker is unchanged then."""
         return self._listening.result()
+
+    def wake(self) -> None:
+        """Take a turn: another thread has called the broker."""
+        with suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._server.host.wake)
 
     def stop(self) -> None:
         """Stop like ``serve`` on SIGTERM: answer the acknowledged requests, and wait until the broker is
@@ -56,6 +63,10 @@ class ServerThread:
             raise interrupt
 
     def _run(self) -> None:
+        with self._lock:
+            self._serve()
+
+    def _serve(self) -> None:
         try:
             self._loop.run_until_complete(self._server.run(self._listeners, self._started))
         except BaseException as error:

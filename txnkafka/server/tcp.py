@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import selectors
 import signal
 from functools import partial
 from typing import TYPE_CHECKING, Final, cast
@@ -20,6 +21,7 @@ from txnkafka.server.session import Unsent
 if TYPE_CHECKING:
     import socket
     from collections.abc import Callable, Sequence
+    from threading import RLock
 
     from txnkafka.broker.broker import Broker
     from txnkafka.env import Clock
@@ -65,8 +67,26 @@ def serve(
         loop.close()  # from here on a signal ends the process
 
 
-def new_event_loop() -> asyncio.AbstractEventLoop:
-    """Return a loop of uvloop if it is installed, else of asyncio."""
+class _SharedSelector(selectors.DefaultSelector):
+    """A selector that releases a lock while it waits."""
+
+    def __init__(self, lock: RLock) -> None:
+        super().__init__()
+        self._lock = lock
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        self._lock.release()
+        try:
+            return super().select(timeout)
+        finally:
+            self._lock.acquire()
+
+
+def new_event_loop(lock: RLock | None = None) -> asyncio.AbstractEventLoop:
+    """Return a loop of uvloop if it is installed, else of asyncio. With a ``lock``, which the thread of the
+    loop holds, a loop of asyncio that releases it while it waits: other threads may call the broker then."""
+    if lock is not None:
+        return asyncio.SelectorEventLoop(_SharedSelector(lock))
     try:
         import uvloop
     except ImportError:

@@ -2,15 +2,19 @@
 
     from txnkafka import Broker
 
-    with Broker.open("data") as broker:
-        address = broker.serve("127.0.0.1:0")     # for bootstrap.servers of any client
-        ...
+    with Broker.open("data") as broker:                      # or Broker.in_memory()
+        broker.admin().create_topic("orders", partitions=3)
+        producer = broker.producer(transactional_id="shop")
+        with producer.transaction():
+            producer.send("orders", b"a book", key=b"anna")
+        for record in broker.consumer("orders", group_id="readers"):
+            print(record.key, record.value)
 
 Everything is as with ``txnkafka serve``, which runs the same server: settings, defaults, durability, and the
-data directory, which is Apache Kafka's.
+data directory, which is Apache Kafka's. ``broker.serve()`` opens a socket for other programs.
 
-Exactly one host calls the engine (``broker.Broker``) at any time: ``CallerHost``, under its lock, in the
-threads of callers, and from ``serve`` to ``close`` the event loop in the thread of ``ServerThread``.
+One lock guards the engine (``broker.Broker``). The threads of callers take it, the keeper of the
+``EngineReactor``, and after ``serve`` the event loop of the ``ServerThread``.
 """
 
 from __future__ import annotations
@@ -21,8 +25,10 @@ from threading import RLock
 from typing import TYPE_CHECKING, Self
 
 from txnkafka.broker.broker import open_broker
-from txnkafka.broker.host import CallerHost
-from txnkafka.env import AnyPath, LocalDataFiles, SystemClock, list_of_paths, this_process
+from txnkafka.embedded.engine_reactor import EngineReactor
+from txnkafka.embedded.in_process import InProcessTransport
+from txnkafka.env import AnyPath, LocalDataFiles, SystemClock, list_of_paths, remove_tree, this_process
+from txnkafka.env.memory_directory import memory_directory
 from txnkafka.errors import KafkaStorageError
 from txnkafka.server.listeners import address_text, parse_address
 from txnkafka.server.server_settings import server_settings
@@ -48,9 +54,11 @@ class Broker:
         self.path = path
         self.cluster_id = opened.cluster_id
         self._given = given
+        self._is_in_memory = False
         self._process = this_process()
         self._lock = RLock()  # guards the fields below, but not the engine
         self._engine: engine.Broker | None = opened
+        self._reactor = EngineReactor(f"the broker of {path}", opened, SystemClock())
         self._server: ServerThread | None = None
         self._address: str | None = None
         atexit.register(self.close)
@@ -76,6 +84,26 @@ class Broker:
             now_ms=SystemClock().now_ms(), durability=durability, node_id=node_id,
         )  # fmt: skip
         return cls(text, opened, given)
+
+    @classmethod
+    def in_memory(cls, **settings: object) -> Self:
+        """Open a broker whose files are in memory (in ``/dev/shm``; without it, as on macOS, in a temporary
+        directory). ``close`` deletes them. ``settings`` and errors are as in ``open``."""
+        path = memory_directory()
+        try:
+            broker = cls.open(path, **settings)  # type: ignore[arg-type]
+        except BaseException:
+            remove_tree(LocalDataFiles(), path)
+            raise
+        broker._is_in_memory = True
+        return broker
+
+    def _transport(self, client_id: str) -> InProcessTransport:
+        """Return a new transport for one client."""
+        self._process.check(self.path)
+        with self._lock:
+            self._opened()
+            return InProcessTransport(self._reactor, client_id)
 
     def __repr__(self) -> str:
         if self._engine is None:
@@ -110,7 +138,7 @@ class Broker:
                 raise KafkaStorageError(f"{self.path} is served already, at {self._address}")
             addresses = () if address is None else (parse_address(address),)
             listeners = server_settings(self._given, self.path, addresses).listeners
-            server = ServerThread(opened, SystemClock(), listeners)
+            server = ServerThread(opened, SystemClock(), listeners, self._reactor.lock)
             try:
                 bound = server.addresses()
             except BaseException as error:
@@ -120,7 +148,7 @@ class Broker:
                 wanted = ", ".join(address_text(*each.listen[1:]) for each in listeners)
                 reason = f"cannot listen on {wanted}: {error.strerror or error}; port 0 picks a free port"
                 raise OSError(error.errno, reason) from None
-            self._server = server
+            self._server, self._reactor.on_leave = server, server.wake
             self._address = ",".join(address_text(*each) for each in bound)
             return self._address
 
@@ -144,14 +172,17 @@ class Broker:
                 raise
             finally:
                 self._address = None
+                if self._is_in_memory:
+                    remove_tree(LocalDataFiles(), self.path)
 
     def _finish(self, opened: engine.Broker) -> None:
-        if self._server is None:
-            CallerHost(opened, SystemClock().now_ms).idle()
-        else:
+        self._reactor.close()
+        if self._server is not None:
+            self._reactor.on_leave = None
             self._server.stop()
             if self._server.failure is not None:
                 raise self._server.failure
+        self._reactor.host.idle()
         opened.close()
 
     def _opened(self) -> engine.Broker:
