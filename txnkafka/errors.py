@@ -430,12 +430,12 @@ class CommitFailedError(ClientError):
 def class_of(code: int) -> type[KafkaError]:
     """Return the error class for a code of Kafka. A code without a class in this module gets one with its
     name, such as ``NotControllerError``."""
-    found = _CLASSES.get(code)
+    row = ErrorCode.of(code)
+    found = _CLASSES.get(row)
     if found is None:
-        row = ErrorCode.of(code)
         name = "".join(word.capitalize() for word in row.name.removesuffix("_ERROR").split("_")) + "Error"
         doc = f"Kafka's error {row.name}."
-        found = _CLASSES[code] = type(name, (KafkaError,), {"code": row, "__doc__": doc})
+        found = _CLASSES[row] = type(name, (KafkaError,), {"code": row, "__doc__": doc})
     return found
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from txnkafka import Broker, KafkaStorageError, LogDirError
-from txnkafka.embedded import _by_kafkas_names
+from txnkafka.embedded.broker import _by_kafkas_names
 from txnkafka.storage.formats.meta_properties import parse_meta_properties
 
 

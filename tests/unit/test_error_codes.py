@@ -15,7 +15,7 @@ from txnkafka.error_codes import ErrorCode, Family, Outcome
 from txnkafka.errors import KafkaError, class_of
 
 CLASSES = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, KafkaError)]
-WITH_A_CODE = [kind for kind in CLASSES if "code" in vars(kind)]
+WITH_A_CODE = [kind for kind in CLASSES if "code" in vars(kind) and not issubclass(kind, errors.ClientError)]
 
 
 def test_codes_have_no_gaps() -> None:
@@ -71,17 +71,28 @@ def test_a_code_leads_to_its_class(kind: type[KafkaError]) -> None:
     assert class_of(kind.code) is kind
 
 
-def test_a_code_without_a_class_is_a_kafka_error() -> None:
-    assert class_of(ErrorCode.ILLEGAL_GENERATION) is KafkaError
+def test_a_code_without_a_class_gets_one_with_its_name() -> None:
+    kind = class_of(ErrorCode.NOT_CONTROLLER)
+    assert (kind.__name__, kind.code, kind.__base__) == ("NotControllerError", 41, KafkaError)
+    assert class_of(41) is kind
+    assert class_of(ErrorCode.LISTENER_NOT_FOUND).__name__ == "ListenerNotFoundError"
+
+
+def test_an_unknown_code_is_a_kafka_error() -> None:
     assert class_of(9999) is KafkaError
+    assert class_of(ErrorCode.UNKNOWN_SERVER_ERROR) is KafkaError
+
+
+def test_an_error_of_a_response_has_the_brokers_message_or_the_name_of_its_code() -> None:
+    assert repr(errors.error_for(36)) == "TopicAlreadyExistsError('TOPIC_ALREADY_EXISTS')"
+    assert str(errors.error_for(36, "orders exists")) == "orders exists"
 
 
 def test_every_refusal_of_the_producer_table_has_a_class() -> None:
-    """Duplicates have none, since they are answered with success, nor have errors that only invalid requests
-    cause."""
+    """Except duplicates, which are answered with success, and errors that only invalid requests cause."""
     refused = set(producer_rules.CODES) - {ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER}
     assert len(refused) == 7
-    assert [code for code in refused if class_of(code) is KafkaError] == [ErrorCode.UNKNOWN_SERVER_ERROR]
+    assert [code for code in refused if class_of(code) not in CLASSES[1:]] == [ErrorCode.UNKNOWN_SERVER_ERROR]
 
 
 def test_a_code_is_shown_as_a_number() -> None:

@@ -54,7 +54,7 @@ def read_config(cls: type[C], given: Mapping[str, Any]) -> C:
 
 def parse_bootstrap(text: str) -> list[Node]:
     """Return the bootstrap servers. Raises ValueError for a text that is not HOST:PORT."""
-    nodes = []
+    nodes: list[Node] = []
     for each in text.split(","):
         host, colon, port = each.strip().rpartition(":")
         host = host.rpartition("://")[2]  # PLAINTEXT://, as in the settings of a broker

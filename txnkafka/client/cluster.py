@@ -122,7 +122,7 @@ class Cluster:
             if is_over or promise.result().node[1:3] != node[1:3]:
                 promise = None
         if promise is None:
-            failures, at_ms = self._failures.get(node.node_id, (0, 0))
+            _, at_ms = self._failures.get(node.node_id, (0, 0))
             if at_ms > self.reactor.now_ms():
                 await self.reactor.sleep(at_ms - self.reactor.now_ms())
                 return await self._connect(node)
@@ -226,7 +226,9 @@ class Cluster:
         if response.error_code:
             raise error_for(response.error_code)
         self.cluster_id, self.controller_id = response.cluster_id, response.controller_id
-        nodes = {each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in response.brokers}
+        nodes = {
+            each.node_id: Node(each.node_id, each.host, each.port, each.rack) for each in response.brokers
+        }
         if nodes:
             self.nodes = nodes
         topics, self.errors = {}, {}
@@ -254,7 +256,9 @@ class Cluster:
                 if before is not None and 0 <= row.leader_epoch < before.leader_epoch:
                     row = before
             partitions[row.number] = row
-        return Topic(described.name, described.topic_id, described.is_internal, dict(sorted(partitions.items())))
+        return Topic(
+            described.name, described.topic_id, described.is_internal, dict(sorted(partitions.items()))
+        )
 
     # Coordinators
 
@@ -327,5 +331,5 @@ class Cluster:
 def backoff(first_ms: int, longest_ms: int, failures: int) -> int:
     """Return the pause after a number of failures: doubled each time, and up to a fifth shorter or longer
     (``ExponentialBackoff``)."""
-    pause = min(first_ms * 2 ** min(failures - 1, 20), longest_ms)
+    pause = min(first_ms << min(failures - 1, 20), longest_ms)
     return pause * (80 + random_below(41)) // 100

@@ -52,8 +52,8 @@ class FrameReader:
         (size,) = _SIZE.unpack_from(self._buffer, self._start)
         if not 0 <= size <= self._max_frame_bytes:
             raise InvalidRequestError(
-                f"{self._place} announced a response of {size} bytes; is it a listener of a Kafka broker, and "
-                "without TLS?"
+                f"{self._place} announced a response of {size} bytes: check that it is a listener of a Kafka "
+                "broker, and not encrypted"
             )
         return _SIZE.size + int(size)
 

@@ -92,9 +92,7 @@ class Task(Promise[T]):
 
     __slots__ = ("_coroutine", "_is_cancelled", "_soon")
 
-    def __init__(
-        self, coroutine: Coroutine[Any, Any, T], soon: Callable[[Callable[[], None]], None]
-    ) -> None:
+    def __init__(self, coroutine: Coroutine[Any, Any, T], soon: Callable[[Callable[[], None]], None]) -> None:
         super().__init__()
         self._coroutine = coroutine
         self._soon = soon

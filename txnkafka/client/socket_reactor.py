@@ -111,9 +111,7 @@ class SocketReactor(Reactor):
             if key.data is None:
                 self._wake_out.recv(64)
             else:
-                key.data.on_ready(
-                    is_readable=bool(mask & EVENT_READ), is_writable=bool(mask & EVENT_WRITE)
-                )
+                key.data.on_ready(is_readable=bool(mask & EVENT_READ), is_writable=bool(mask & EVENT_WRITE))
 
     def close(self) -> None:
         """Stop polling."""

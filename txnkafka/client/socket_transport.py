@@ -21,7 +21,7 @@ from txnkafka.errors import InvalidRequestError, KafkaError, NetworkError
 from txnkafka.wire.messages.frames import RequestHeader, read_response, write_request
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from txnkafka.client.socket_reactor import SocketReactor
     from txnkafka.model import TopicPartition
@@ -97,7 +97,9 @@ class SocketTransport:
             response = await connection.request("ApiVersions", version, api_versions_request(), left)
             if response.error_code != ErrorCode.UNSUPPORTED_VERSION or version == 0:
                 return versions_of(response)
-            theirs = [row.max_version for row in response.api_keys if row.api_key == API_OF["ApiVersions"].key]
+            theirs = [
+                row.max_version for row in response.api_keys if row.api_key == API_OF["ApiVersions"].key
+            ]
             version = min(version - 1, *theirs) if theirs else 0
 
 
@@ -278,7 +280,3 @@ class SocketConnection:
             self.close(f"{self.node} did not answer {names} in time")
         else:
             self._set_timer(until_ms)
-
-
-if TYPE_CHECKING:
-    _check: Callable[..., Connection] = SocketConnection

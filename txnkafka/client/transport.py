@@ -55,7 +55,8 @@ class Versions(NamedTuple):
 
     def has(self, name: str, version: int = 0) -> bool:
         """Return whether both sides know an API in this version or a later one."""
-        return name in self.ranges and self.ranges[name][1] >= version and API_OF[name].announced[1] >= version
+        theirs = self.ranges.get(name)
+        return theirs is not None and min(theirs[1], API_OF[name].announced[1]) >= version
 
 
 class Connection(Protocol):
@@ -74,10 +75,13 @@ class Connection(Protocol):
 
 
 class Transport(Protocol):
-    """Opens connections. ``reactor`` runs them."""
+    """Opens connections. ``bootstrap`` has the brokers to begin with."""
 
-    reactor: Reactor
     bootstrap: list[Node]
+
+    @property
+    def reactor(self) -> Reactor:
+        """The reactor that runs the connections."""
 
     def connect(self, node: Node, timeout_ms: int) -> Promise[Connection]:
         """Connect to a broker, and ask for its versions. The promise fails with NetworkError."""
@@ -89,4 +93,3 @@ class Transport(Protocol):
     def close(self) -> None:
         """Close all connections, and a reactor that only this transport uses. The promises of requests fail.
         Called without the reactor's lock."""
-

@@ -8,8 +8,8 @@ from txnkafka.client.transport import Versions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import error_for
 from txnkafka.version import package_version
-from txnkafka.wire.messages.apis import APIS
 from txnkafka.wire.messages.api_versions import ApiVersionsRequest
+from txnkafka.wire.messages.apis import APIS
 
 if TYPE_CHECKING:
     from txnkafka.wire.messages.api_versions import ApiVersionsResponse
