@@ -22,7 +22,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable, Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from txnkafka.broker.broker import open_broker
 from txnkafka.embedded.engine_reactor import EngineReactor
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
 
     from txnkafka.broker import broker as engine
     from txnkafka.broker.durability import Mode
+    from txnkafka.client.admin import Admin
+    from txnkafka.client.consumer import Consumer
+    from txnkafka.client.producer import Producer
+    from txnkafka.env import Clock, DataFiles
 
 __all__ = ["Broker"]
 
@@ -50,7 +54,7 @@ class Broker:
     interpreter call. A broker that is not closed, because its process was killed, has lost no acknowledged
     record: the next ``open`` recovers the directory. A forked child cannot use it."""
 
-    def __init__(self, path: str, opened: engine.Broker, given: Mapping[str, str]) -> None:
+    def __init__(self, path: str, opened: engine.Broker, given: Mapping[str, str], clock: Clock) -> None:
         self.path = path
         self.cluster_id = opened.cluster_id
         self._given = given
@@ -58,7 +62,7 @@ class Broker:
         self._process = this_process()
         self._lock = RLock()  # guards the fields below, but not the engine
         self._engine: engine.Broker | None = opened
-        self._reactor = EngineReactor(f"the broker of {path}", opened, SystemClock())
+        self._reactor = EngineReactor(f"the broker of {path}", opened, clock)
         self._server: ServerThread | None = None
         self._address: str | None = None
         atexit.register(self.close)
@@ -74,29 +78,66 @@ class Broker:
         Raises ValueError for settings that ``txnkafka serve`` refuses; LogDirError for a directory that
         another process has locked (with its process id), that contains other files, or that belongs to
         another node than ``node_id``; KafkaError and OSError when it cannot be recovered."""
+        return cls._open(path, LocalDataFiles(), SystemClock(), durability, settings)
+
+    @classmethod
+    def in_memory(cls, **settings: object) -> Self:
+        """Open a broker whose files are in memory (in ``/dev/shm``; without it, as on macOS, in a temporary
+        directory). ``close`` deletes them. ``settings`` and errors are as in ``open``."""
+        return cls._in_memory(LocalDataFiles(), SystemClock(), settings)
+
+    @classmethod
+    def _in_memory(cls, files: DataFiles, clock: Clock, settings: Mapping[str, object]) -> Self:
+        path = memory_directory()
+        try:
+            broker = cls._open(path, files, clock, "fsync", settings)
+        except BaseException:
+            remove_tree(LocalDataFiles(), path)
+            raise
+        broker._is_in_memory = True
+        return broker
+
+    @classmethod
+    def _open(
+        cls, path: AnyPath, files: DataFiles, clock: Clock, durability: Mode, settings: Mapping[str, object]
+    ) -> Self:
+        """Open a directory with the clock and files of a test."""
         (text,) = list_of_paths(path)
         if durability not in ("fsync", "page_cache"):
             raise ValueError(f"durability must be fsync or page_cache, not {durability!r}")
         given = _by_kafkas_names(settings)
         node_id, _, config = server_settings(given, text)
         opened = open_broker(
-            LocalDataFiles(), text, config,
-            now_ms=SystemClock().now_ms(), durability=durability, node_id=node_id,
-        )  # fmt: skip
-        return cls(text, opened, given)
+            files, text, config, now_ms=clock.now_ms(), durability=durability, node_id=node_id
+        )
+        return cls(text, opened, given, clock)
 
-    @classmethod
-    def in_memory(cls, **settings: object) -> Self:
-        """Open a broker whose files are in memory (in ``/dev/shm``; without it, as on macOS, in a temporary
-        directory). ``close`` deletes them. ``settings`` and errors are as in ``open``."""
-        path = memory_directory()
-        try:
-            broker = cls.open(path, **settings)  # type: ignore[arg-type]
-        except BaseException:
-            remove_tree(LocalDataFiles(), path)
-            raise
-        broker._is_in_memory = True
-        return broker
+    # Clients
+
+    def producer(self, **settings: Any) -> Producer:
+        """Return a producer of this broker. ``settings`` are Kafka's, such as ``transactional_id="shop"``;
+        ``bootstrap.servers`` is not needed. Raises ValueError and TypeError for wrong settings, ClosedError
+        after ``close``."""
+        from txnkafka.client.producer import Producer
+
+        return Producer(settings, transport=self._transport)
+
+    def consumer(self, *topics: str, **settings: Any) -> Consumer:
+        """Return a consumer of this broker, subscribed to ``topics`` if there are any. It reads committed
+        records, from the earliest one of each partition unless its group has committed offsets:
+        ``auto_offset_reset`` is ``earliest``. Other settings and errors are as in ``producer``."""
+        from txnkafka.client.consumer import Consumer
+
+        consumer = Consumer({"auto_offset_reset": "earliest", **settings}, transport=self._transport)
+        if topics:
+            consumer.subscribe(topics)
+        return consumer
+
+    def admin(self, **settings: Any) -> Admin:
+        """Return an administrator of this broker; settings and errors are as in ``producer``."""
+        from txnkafka.client.admin import Admin
+
+        return Admin(settings, transport=self._transport)
 
     def _transport(self, client_id: str) -> InProcessTransport:
         """Return a new transport for one client."""
@@ -138,7 +179,7 @@ class Broker:
                 raise KafkaStorageError(f"{self.path} is served already, at {self._address}")
             addresses = () if address is None else (parse_address(address),)
             listeners = server_settings(self._given, self.path, addresses).listeners
-            server = ServerThread(opened, SystemClock(), listeners, self._reactor.lock)
+            server = ServerThread(opened, self._reactor.clock, listeners, self._reactor.lock)
             try:
                 bound = server.addresses()
             except BaseException as error:

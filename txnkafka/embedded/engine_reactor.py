@@ -37,11 +37,15 @@ class EngineReactor(Reactor):
         self.engine.ticks.tell(self.clock.running_ms())
         return self.clock.now_ms()
 
+    def advance_engine(self) -> None:
+        """Do the work of the engine that is due by the clock. Called under the lock."""
+        self._deadline = self.engine.advance(self.wall_ms())
+        self._run_ready()
+
     def _turn(self) -> None:
         super()._turn()
         if not self.engine.is_quiet(self.wall_ms()):
-            self._deadline = self.engine.advance(self.wall_ms())
-            self._run_ready()
+            self.advance_engine()
 
     def _step(self) -> bool:
         has_run = self.host.step(only_awaited=True)

@@ -47,6 +47,13 @@ class ServerThread:
         with suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._server.host.wake)
 
+    def drop_connections(self) -> int:
+        """Close all connections at once; return their number. The caller has the lock."""
+        connections = list(self._server.connections)
+        for connection in connections:
+            connection.abort()
+        return len(connections)
+
     def stop(self) -> None:
         """Stop like ``serve`` on SIGTERM: answer the acknowledged requests, and wait until the broker is
         idle. The caller then reads ``failure``. Safe to call twice. A KeyboardInterrupt is raised after the

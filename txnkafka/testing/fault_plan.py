@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import io
 import posixpath
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -181,6 +182,8 @@ class FaultyFile(FaultyReadableFile):
         self._data_file = file
 
     def fileno(self) -> int:
+        if self._plan.fails:  # a host that has the descriptor would sync without this plan
+            raise io.UnsupportedOperation("a file with planned faults has no descriptor")
         return self._data_file.fileno()
 
     def write(self, position: int, parts: Sequence[Bytes]) -> None:
