@@ -13,7 +13,7 @@ from txnkafka.errors import InvalidRequestError
 
 _SIZE: Final = Struct(">i")
 _BUFFER: Final = 64 << 10
-MAX_FRAME_BYTES: Final = (1 << 31) - 1
+MAX_FRAME_BYTES: Final = 1 << 30  # an HTTP server announces more
 
 
 class FrameReader:

@@ -18,6 +18,7 @@ from txnkafka.client.transport import API_OF, Connection, Node, Versions
 from txnkafka.client.versions import api_versions_request, versions_of
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import InvalidRequestError, KafkaError, NetworkError
+from txnkafka.wire.messages.apis import API_VERSIONS
 from txnkafka.wire.messages.frames import RequestHeader, read_response, write_request
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 _MOST_BUFFERS: Final = 64  # of one gathered write
 _CORRELATION_IDS: Final = 1 << 31
+_UNSUPPORTED: Final = int(ErrorCode.UNSUPPORTED_VERSION).to_bytes(2)
 
 
 class _Pending(NamedTuple):
@@ -122,6 +124,7 @@ class SocketConnection:
         self.reactor = reactor
         self.versions = Versions({}, {})
         self.is_closed = False
+        self._reason = ""  # of the close
         self._client_id = client_id
         self._others = others
         self._socket: socket.socket | None = None
@@ -155,7 +158,7 @@ class SocketConnection:
     def request(self, name: str, version: int, message: Any, timeout_ms: int) -> Promise[Any]:
         """Send a request; see ``transport.Connection``."""
         if self.is_closed:
-            return Promise.failed(NetworkError(f"{self.node}: the connection is closed"))
+            return Promise.failed(NetworkError(self._reason))
         api = API_OF[name]
         promise = Promise[Any]()
         number, self._next_id = self._next_id, (self._next_id + 1) % _CORRELATION_IDS
@@ -176,7 +179,7 @@ class SocketConnection:
         """Close the connection, and fail its requests."""
         if self.is_closed:
             return
-        self.is_closed = True
+        self.is_closed, self._reason = True, reason
         self._others.discard(self)
         if self._socket is not None:
             self.reactor.unwatch(self._socket)
@@ -228,9 +231,12 @@ class SocketConnection:
         if not self._pending:
             raise InvalidRequestError("it belongs to no request")
         number, pending = self._pending[0]
-        found, message = read_response(pending.api, pending.version, frame)
-        if found != number:
+        if len(frame) >= 4 and (found := int.from_bytes(frame[:4], signed=True)) != number:
             raise InvalidRequestError(f"it belongs to request {found}, not {number}")
+        version = pending.version
+        if pending.api.key == API_VERSIONS and frame[4:6] == _UNSUPPORTED:
+            version = 0  # the only version that both sides know for certain (KIP-511)
+        _, message = read_response(pending.api, version, frame)
         self._pending.popleft()
         pending.promise.set(message)
 

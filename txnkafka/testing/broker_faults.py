@@ -77,7 +77,8 @@ def hang_transaction(broker: Broker, topic: str, partition: int = 0, records: in
         producer_id: int = identity.producer_id
         return producer_id
 
-    return _run(broker, run)
+    producer_id: int = _run(broker, run)
+    return producer_id
 
 
 def drop_connections(broker: Broker) -> int:
