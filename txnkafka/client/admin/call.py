@@ -51,7 +51,8 @@ class Calls:
 
     async def results(self, call: Call[K, R], keys: Iterable[K]) -> dict[K, R]:
         """Return the result of each key. Raises the error of the first key that has one."""
-        return checked(await self.outcomes(call, keys))
+        found = await self.outcomes(call, keys)
+        return checked(found)
 
     async def result(self, call: Call[K, R], key: K) -> R:
         """Return the result of one key, or raise its error."""
@@ -97,9 +98,9 @@ class _Run(Generic[K, R]):
                 self._settle(key, error)
         for task in [spawn(self._ask(connection, keys)) for connection, keys in placed.items()]:
             await task
-        for error in self.left.values():
-            if error is not None:
-                raise error
+        for last in self.left.values():
+            if last is not None:
+                raise last
 
     def expire(self) -> None:
         """Give the keys that are left a KafkaTimeoutError, with the last error as its cause."""

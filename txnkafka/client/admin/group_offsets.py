@@ -85,7 +85,8 @@ class GroupOffsetCalls(Calls):
             "OffsetCommit", GROUP, "group", request, _altered, is_single=True, at_most=_NAMES
         )  # fmt: skip
         if wanted:
-            checked(await self.result(call, group_id))
+            outcomes = await self.result(call, group_id)
+            checked(outcomes)
 
     async def delete_group_offsets(self, group_id: str, partitions: Iterable[TopicPartition]) -> None:
         """Delete committed offsets of a group (KIP-496).
@@ -105,7 +106,8 @@ class GroupOffsetCalls(Calls):
 
         call = Call("OffsetDelete", GROUP, "group", request, _deleted, is_single=True)
         if topics:
-            checked(await self.result(call, group_id))
+            outcomes = await self.result(call, group_id)
+            checked(outcomes)
 
 
 def _fetch(

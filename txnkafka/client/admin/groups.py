@@ -57,14 +57,14 @@ class GroupCalls(Calls):
 
         Raises GroupIdNotFoundError (KafkaError with the code GROUP_ID_NOT_FOUND)."""
         names = names_of(groups)
-        found: dict[str, GroupDescription | KafkaError] = dict(await self.outcomes(_CONSUMER_GROUPS, names))
+        found = await self.outcomes(_CONSUMER_GROUPS, names)
         others = [
             name
             for name, outcome in found.items()
             if isinstance(outcome, KafkaError) and outcome.code in _CLASSIC
         ]
-        found |= await self.outcomes(_CLASSIC_GROUPS, others)
-        described = checked(found)
+        classic = await self.outcomes(_CLASSIC_GROUPS, others)
+        described = checked({**found, **classic})
         return {
             name: group._replace(coordinator=(await self.cluster.coordinator(0, name)).node.node_id)
             for name, group in described.items()
@@ -94,7 +94,8 @@ class GroupCalls(Calls):
             return LeaveGroupRequest(group_id=group_id, members=tuple(leaving))
 
         call = Call("LeaveGroup", GROUP, "group", request, _left, is_single=True, at_least=3)
-        checked(await self.result(call, group_id))
+        outcomes = await self.result(call, group_id)
+        checked(outcomes)
 
 
 def _listed(response: Any, keys: Sequence[int]) -> Iterator[tuple[int, list[GroupListing] | KafkaError]]:

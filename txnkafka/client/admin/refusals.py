@@ -21,7 +21,7 @@ _NEXT_STEPS: Final[Mapping[ErrorCode, str]] = {
     ErrorCode.NON_EMPTY_GROUP: "stop its members first, or remove them with remove_members",
     ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC: "stop the members that subscribe to the topic first",
     ErrorCode.GROUP_ID_NOT_FOUND: "list_groups has the existing groups",
-    ErrorCode.UNKNOWN_MEMBER_ID: "a group accepts offsets from its members only while it has members: stop them",
+    ErrorCode.UNKNOWN_MEMBER_ID: "while a group has members, only they commit offsets: stop them",
     ErrorCode.TRANSACTIONAL_ID_NOT_FOUND: "list_transactions has the known ids; an unused id expires",
     ErrorCode.INVALID_PRODUCER_EPOCH: "describe_producers has the epochs that the partition knows",
     ErrorCode.TRANSACTION_COORDINATOR_FENCED: "describe_producers has the coordinator epoch",
