@@ -25,7 +25,6 @@ from txnkafka.client.admin.configs import (
 )
 from txnkafka.client.admin.core import AdminCore
 from txnkafka.client.admin.group_types import (
-    CommittedOffset,
     GroupDescription,
     GroupListing,
     MemberDescription,
@@ -54,7 +53,6 @@ __all__ = [
     "AdminCore",
     "AlterConfigOp",
     "ClusterDescription",
-    "CommittedOffset",
     "ConfigEntry",
     "ConfigResource",
     "ConfigResourceType",

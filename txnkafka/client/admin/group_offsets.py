@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.client.admin.call import Call, Calls
-from txnkafka.client.admin.group_types import CommittedOffset
 from txnkafka.client.admin.names import by_partition, by_topic, partitions_of
 from txnkafka.client.admin.refusals import checked, refusal
 from txnkafka.client.admin.route import GROUP
+from txnkafka.client.offsets import OffsetAndMetadata
 from txnkafka.model import TopicPartition
 from txnkafka.wire.messages.offset_commit import (
     OffsetCommitRequest,
@@ -48,7 +48,7 @@ class GroupOffsetCalls(Calls):
         partitions: Iterable[TopicPartition] | None = None,
         *,
         require_stable: bool = False,
-    ) -> dict[TopicPartition, CommittedOffset]:
+    ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Return the offsets that a group has committed, of all its partitions or of those given; a partition
         without an offset is left out.
 
@@ -67,14 +67,14 @@ class GroupOffsetCalls(Calls):
         return await self.result(call, group_id)
 
     async def alter_group_offsets(
-        self, group_id: str, offsets: Mapping[TopicPartition, int | CommittedOffset]
+        self, group_id: str, offsets: Mapping[TopicPartition, int | OffsetAndMetadata]
     ) -> None:
         """Commit offsets for a group without members; a group that does not exist is created (KIP-396).
 
         Raises UnknownMemberIdError for a group with members, UnknownTopicOrPartitionError; offsets of other
         partitions are committed."""
         wanted = {
-            partition: CommittedOffset(offset) if isinstance(offset, int) else offset
+            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
             for partition, offset in by_partition(offsets).items()
         }
 
@@ -133,7 +133,7 @@ def _fetch(
 
 def _fetched(
     response: Any, keys: Sequence[str]
-) -> Iterator[tuple[str, dict[TopicPartition, CommittedOffset] | KafkaError]]:
+) -> Iterator[tuple[str, dict[TopicPartition, OffsetAndMetadata] | KafkaError]]:
     (group_id,) = keys
     group = response.groups[0] if response.groups else response
     error = refusal(group.error_code, f"group {group_id}")
@@ -143,13 +143,12 @@ def _fetched(
             partition = TopicPartition(topic.name, each.partition_index)
             error = error or refusal(each.error_code, f"group {group_id}, {partition}")
             if each.committed_offset >= 0:
-                offsets[partition] = CommittedOffset(
-                    each.committed_offset, each.committed_leader_epoch, each.metadata or ""
-                )
+                epoch = each.committed_leader_epoch if each.committed_leader_epoch >= 0 else None
+                offsets[partition] = OffsetAndMetadata(each.committed_offset, each.metadata or "", epoch)
     yield group_id, error or offsets
 
 
-def _commit(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) -> OffsetCommitRequest:
+def _commit(group_id: str, offsets: Mapping[TopicPartition, OffsetAndMetadata]) -> OffsetCommitRequest:
     topics = []
     for topic, numbers in by_topic(offsets).items():
         rows = [(number, offsets[TopicPartition(topic, number)]) for number in numbers]
@@ -157,7 +156,7 @@ def _commit(group_id: str, offsets: Mapping[TopicPartition, CommittedOffset]) ->
             OffsetCommitRequestPartition(
                 partition_index=number,
                 committed_offset=each.offset,
-                committed_leader_epoch=each.leader_epoch,
+                committed_leader_epoch=-1 if each.leader_epoch is None else each.leader_epoch,
                 committed_metadata=each.metadata,
             )
             for number, each in rows

@@ -47,15 +47,6 @@ class GroupDescription(NamedTuple):
     assignment_epoch: int | None = None
 
 
-class CommittedOffset(NamedTuple):
-    """An offset that a group has committed, or shall have: the next record to read. ``leader_epoch`` is the
-    epoch of the record before it, -1 if unknown (KIP-320)."""
-
-    offset: int
-    leader_epoch: int = -1
-    metadata: str = ""
-
-
 class MemberToRemove(NamedTuple):
     """A member to remove from a group: a static member by its ``group.instance.id``, or a member id."""
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.client.admin.conftest import Cluster
-from txnkafka.client.admin import Admin, CommittedOffset, GroupListing, MemberToRemove
+from txnkafka.client.admin import Admin, GroupListing, MemberToRemove
+from txnkafka.client.offsets import OffsetAndMetadata
 from txnkafka.errors import KafkaError, UnknownMemberIdError, UnknownTopicOrPartitionError
 from txnkafka.model import TopicPartition
 from txnkafka.wire.messages.join_group import JoinGroupRequestProtocol
@@ -132,12 +133,12 @@ def test_a_member_is_removed_by_instance(admin: Admin, cluster: Cluster) -> None
 def test_offsets_are_committed_listed_and_deleted(admin: Admin) -> None:
     admin.create_topic("orders")
     admin.create_topic("bills", partitions=2)
-    admin.alter_group_offsets("readers", {ORDERS: 3, BILLS: CommittedOffset(5, 0, "by hand")})
+    admin.alter_group_offsets("readers", {ORDERS: 3, BILLS: OffsetAndMetadata(5, "by hand", 0)})
     assert admin.list_group_offsets("readers") == {
-        ORDERS: CommittedOffset(3), BILLS: CommittedOffset(5, 0, "by hand"),
+        ORDERS: OffsetAndMetadata(3), BILLS: OffsetAndMetadata(5, "by hand", 0),
     }  # fmt: skip
     assert admin.list_group_offsets("readers", [ORDERS, ("orders", 7)], require_stable=True) == {
-        ORDERS: CommittedOffset(3)
+        ORDERS: OffsetAndMetadata(3)
     }
     admin.delete_group_offsets("readers", [ORDERS])
     assert list(admin.list_group_offsets("readers")) == [BILLS]
@@ -148,7 +149,7 @@ def test_offsets_of_a_missing_partition(admin: Admin) -> None:
     gone = TopicPartition("orders", 9)
     with pytest.raises(UnknownTopicOrPartitionError, match=r"^group readers, orders-9: "):
         admin.alter_group_offsets("readers", {gone: 0, ORDERS: 1})
-    assert admin.list_group_offsets("readers") == {ORDERS: CommittedOffset(1)}
+    assert admin.list_group_offsets("readers") == {ORDERS: OffsetAndMetadata(1)}
     with pytest.raises(UnknownTopicOrPartitionError, match=r"^group readers, orders-9: "):
         admin.delete_group_offsets("readers", [gone, ORDERS])
     assert admin.list_group_offsets("readers") == {}
