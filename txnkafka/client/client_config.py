@@ -79,6 +79,8 @@ def _value(spec: ConfigDef, value: Any, *, optional: bool) -> Any:
         if found is None:
             raise ValueError(f"{name} must be true or false, not {value!r}")
         return found
+    if isinstance(value, int) and str(value) in spec.allowed:
+        return str(value)  # acks=1
     if spec.kind in ("string", "list"):
         if not isinstance(value, str) and (spec.kind == "string" or not isinstance(value, Iterable)):
             raise TypeError(f"{name} must be a str, not {value!r}")
