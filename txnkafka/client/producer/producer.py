@@ -1,0 +1,219 @@
+"""``Producer``: sends records to Kafka, once each, and in transactions.
+
+    with Producer({"bootstrap.servers": "127.0.0.1:9092", "transactional.id": "shop"}) as producer:
+        with producer.transaction():
+            producer.send("orders", b"a book", key=b"anna")
+
+The API follows ``KafkaProducer`` of Apache Kafka, with Python's names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
+
+from txnkafka._core.key_partition import partition_of
+from txnkafka._core.record_list import RecordFuture
+from txnkafka.client.client import Client
+from txnkafka.client.offsets import OffsetAndMetadata
+from txnkafka.client.producer.producer_config import ProducerConfig
+from txnkafka.client.producer.producer_core import ProducerCore
+from txnkafka.client.producer.record_metadata import RecordMetadata
+from txnkafka.client.producer.txn_state import State
+from txnkafka.env import this_process
+from txnkafka.errors import ClosedError, KafkaError
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+    from txnkafka.client.cluster import Partition
+    from txnkafka.client.group_metadata import ConsumerGroupMetadata
+    from txnkafka.client.transport import Transport
+    from txnkafka.model import TopicPartition
+
+    Headers: TypeAlias = Iterable[tuple[str, Buffer | None]]
+
+Serializer: TypeAlias = Callable[[Any], "Buffer | None"]
+
+
+class Producer(Client[ProducerConfig]):
+    """A producer. Any thread may call it; a transaction belongs to all of them.
+
+    ``settings`` have Kafka's names and defaults, see ``ProducerConfig``; keyword arguments add to them:
+    ``Producer(bootstrap_servers="127.0.0.1:9092", linger_ms=10)``. ``key_serializer`` and
+    ``value_serializer`` are called with each key and value and return bytes or None.
+
+    Without ``transactional.id`` the producer is idempotent: each record is written once, in the order of
+    ``send`` for each partition. Raises ValueError and TypeError for wrong settings."""
+
+    kind: ClassVar[str] = "producer"
+    config_class: ClassVar[type[Any]] = ProducerConfig
+
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        key_serializer: Serializer | None = None,
+        value_serializer: Serializer | None = None,
+        transport: Callable[[str], Transport] | None = None,
+        **more: Any,
+    ) -> None:
+        super().__init__(settings, transport=transport, **more)
+        self._key_serializer = key_serializer
+        self._value_serializer = value_serializer
+        self._process = this_process()
+        self._lock = self._reactor.lock
+        self._now_ms = self._reactor.clock.now_ms
+        self._core = ProducerCore(self._transport, self.config)
+        self._topics = self._core.topics
+        self._hashes = not self.config.partitioner_ignore_keys
+
+    def __repr__(self) -> str:
+        name = self.config.transactional_id
+        return f"<Producer {self.config.client_id!r}" + (f" transactional_id={name!r}>" if name else ">")
+
+    def send(
+        self,
+        topic: str,
+        value: Any = None,
+        key: Any = None,
+        *,
+        partition: int | None = None,
+        timestamp: int | None = None,
+        headers: Headers | None = None,
+    ) -> RecordFuture[RecordMetadata]:
+        """Send a record, and return the future of its RecordMetadata.
+
+        Without ``partition`` the hash of the key decides (murmur2, as in Java), without a key all records of
+        about one batch go to one partition. ``timestamp`` is in milliseconds since 1970, by default the
+        clock's. ``headers`` are pairs of a name and bytes or None. A value of None is a tombstone.
+
+        The record waits up to ``linger.ms`` for others in the same batch. The call waits, up to
+        ``max.block.ms``, only for the partitions of a new topic, and while ``buffer.memory`` is full.
+
+        Raises IllegalStateError outside of a transaction if the producer is transactional;
+        TransactionAbortableError in a transaction that must be aborted; MessageTooLargeError for more than
+        ``max.request.size``; BufferExhaustedError; KafkaTimeoutError and UnknownTopicOrPartitionError for a
+        topic that was not found; TypeError and ValueError for a wrong record. Errors of the broker are in the
+        future, and fail the commit."""
+        if self._key_serializer is not None:
+            key = self._key_serializer(key)
+        if self._value_serializer is not None:
+            value = self._value_serializer(value)
+        if timestamp is None:
+            timestamp = self._now_ms()
+        with self._lock:
+            batches = self._topics.get(topic)
+            if batches is not None and self._core.accepts and self._process.is_here:
+                if partition is not None:
+                    records = batches.open.get(partition)
+                elif key is None or not self._hashes:
+                    records = batches.open.get(batches.sticky.number)
+                else:
+                    records = batches.open.get(partition_of(key, batches.count))
+                if records is not None:
+                    future = records.add(key, value, timestamp, headers)
+                    if future is not None:
+                        return future
+        return self._reactor.run(self._core.send(topic, key, value, partition, timestamp, headers))
+
+    def flush(self, timeout: float | None = None) -> None:
+        """Send all records, and wait until each was acknowledged or has failed. ``timeout`` is in seconds.
+
+        Raises KafkaTimeoutError after the timeout; the errors of records are in their futures."""
+        self._reactor.run(self._core.flush(None if timeout is None else timeout * 1000))
+
+    def partitions_for(self, topic: str) -> list[Partition]:
+        """Return the partitions of a topic with their leaders. Raises KafkaTimeoutError for a topic that does
+        not exist within ``max.block.ms``."""
+        return self._reactor.run(self._core.partitions_for(topic))
+
+    def init_transactions(self) -> None:
+        """Get the producer id, and fence other producers with the same ``transactional.id``; a transaction
+        that one of them has left open is aborted.
+
+        Raises KafkaTimeoutError after ``max.block.ms``: call it again then. Raises IllegalStateError for a
+        second call."""
+        self._reactor.run(self._core.init())
+
+    def begin_transaction(self) -> None:
+        """Begin a transaction. Raises IllegalStateError before ``init_transactions`` and within another
+        transaction; ProducerFencedError."""
+        with self._reactor:
+            self._core.begin()
+
+    def send_offsets_to_transaction(
+        self,
+        offsets: Mapping[TopicPartition, OffsetAndMetadata | int],
+        group_metadata: ConsumerGroupMetadata,
+    ) -> None:
+        """Commit the offsets of a consumer group with the transaction: ``consumer.group_metadata()``, and the
+        next offset of each partition.
+
+        Raises CommitFailedError if the group has given the partitions to another member (KIP-447),
+        TransactionAbortableError, ProducerFencedError, KafkaTimeoutError."""
+        given = {
+            partition: OffsetAndMetadata(offset) if isinstance(offset, int) else offset
+            for partition, offset in offsets.items()
+        }
+        self._reactor.run(self._core.send_offsets(given, group_metadata))
+
+    def commit_transaction(self) -> None:
+        """Commit the transaction, after all its records were acknowledged.
+
+        Raises TransactionAbortableError if a record has failed, and the error of the commit itself; call
+        ``abort_transaction`` then if its ``txn_requires_abort`` is true. Raises ProducerFencedError, and
+        KafkaTimeoutError after ``max.block.ms``: the result is unknown, and the same call continues it."""
+        self._reactor.run(self._core.commit())
+
+    def abort_transaction(self) -> None:
+        """Abort the transaction; records that were not sent yet fail.
+
+        Raises ProducerFencedError, and KafkaTimeoutError after ``max.block.ms``: the same call continues
+        it."""
+        self._reactor.run(self._core.abort())
+
+    @contextmanager
+    def transaction(self) -> Iterator[Self]:
+        """Begin a transaction for a ``with`` block, and commit it at the end, or abort it after an exception.
+        The first one calls ``init_transactions``.
+
+        A commit that fails because of a record aborts the transaction, and raises the error. After a fatal
+        error (ProducerFencedError) nothing more is sent."""
+        txn = self._core.txn
+        if txn is not None and txn.state in (State.UNINITIALIZED, State.INITIALIZING):
+            self.init_transactions()
+        self.begin_transaction()
+        try:
+            yield self
+        except BaseException as error:
+            self._abort_after(error)
+            raise
+        try:
+            self.commit_transaction()
+        except KafkaError as error:
+            if txn is not None and txn.state is State.ABORTABLE_ERROR:
+                self._abort_after(error)
+            raise
+
+    def close(self, timeout: float | None = None) -> None:
+        """Send all records, abort an open transaction, and release the connections.
+
+        Records that were not sent within ``timeout`` seconds fail with ClosedError. A second call does
+        nothing."""
+        if not self._is_closed:
+            try:
+                self._reactor.run(self._core.close(None if timeout is None else timeout * 1000))
+            except ClosedError:  # the broker of this process was closed before, or this is a forked child
+                self._core.is_closed, self._core.accepts = True, False
+        super().close()
+
+    def _abort_after(self, error: BaseException) -> None:
+        txn = self._core.txn
+        if txn is None or txn.state is State.FATAL_ERROR:
+            return
+        try:
+            self.abort_transaction()
+        except KafkaError as failure:
+            error.add_note(f"and the transaction was not aborted: {failure}")

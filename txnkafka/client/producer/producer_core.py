@@ -1,0 +1,321 @@
+"""``ProducerCore``: the producer without threads. Its methods are called under the reactor's lock."""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any
+
+from txnkafka._core.key_partition import partition_of
+from txnkafka.client.cluster import Cluster
+from txnkafka.client.producer.accumulator import Accumulator, TopicBatches
+from txnkafka.client.producer.producer_batch import ProducerBatch
+from txnkafka.client.producer.sender import Sender
+from txnkafka.client.producer.txn_manager import TransactionManager
+from txnkafka.client.producer.txn_requests import TxnRequests
+from txnkafka.client.producer.txn_state import State
+from txnkafka.errors import (
+    BufferExhaustedError,
+    ClosedError,
+    IllegalStateError,
+    KafkaError,
+    KafkaTimeoutError,
+    UnknownTopicOrPartitionError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from txnkafka._core.record_list import RecordFuture
+    from txnkafka.client.cluster import Partition
+    from txnkafka.client.group_metadata import ConsumerGroupMetadata
+    from txnkafka.client.offsets import OffsetAndMetadata
+    from txnkafka.client.producer.batch_content import Content
+    from txnkafka.client.producer.producer_config import ProducerConfig
+    from txnkafka.client.producer.record_metadata import RecordMetadata
+    from txnkafka.client.promise import Task
+    from txnkafka.client.transport import Transport
+    from txnkafka.model import TopicPartition
+
+LOG = logging.getLogger("txnkafka.client")
+
+
+class ProducerCore:
+    """``topics`` has the topics that were looked up. ``accepts``: a record can be sent now, as far as the
+    state is concerned."""
+
+    def __init__(self, transport: Transport, config: ProducerConfig) -> None:
+        self.config = config
+        self.reactor = transport.reactor
+        self.cluster = Cluster(transport, config)
+        self.topics: dict[str, TopicBatches] = {}
+        self.accepts = config.transactional_id is None
+        self.is_closed = False
+        self._pending: tuple[str, Task[None]] | None = None
+        self.txn: TransactionManager | None = None
+        if config.is_idempotent:
+            self.txn = TransactionManager(config.transactional_id, self._changed)
+        self.sender = Sender(self.cluster, config, self.txn)
+        self.accumulator = Accumulator(self.reactor, config, self.sender.wake, self._opened)
+        self.sender.accumulator = self.accumulator
+        self.sender.on_metadata = self._count_partitions
+        if self.txn is not None:
+            self._requests = self.sender.requests = TxnRequests(
+                self.cluster, self.txn, config.transaction_timeout_ms, self.sender.drained
+            )
+
+    # Records
+
+    async def send(
+        self, topic: str, key: Any, value: Any, partition: int | None, timestamp: int | None, headers: Any
+    ) -> RecordFuture[RecordMetadata]:
+        """Add a record to its batch; wait for metadata and memory, at most ``max.block.ms``."""
+        if timestamp is None:
+            timestamp = self.reactor.clock.now_ms()
+
+        def add() -> RecordFuture[RecordMetadata] | None:
+            batches = self.topics[topic]
+            number = self._partition(batches, key, partition)
+            return self.accumulator.add(batches, number, key, value, timestamp, headers)
+
+        return await self._added(topic, partition, add)
+
+    async def send_content(self, topic: str, number: int | None, content: Content) -> ProducerBatch:
+        """Add a whole batch, by default to the partition that records without keys go to."""
+
+        def add() -> ProducerBatch | None:
+            batches = self.topics[topic]
+            to = batches.sticky.number if number is None else number
+            batch = self.accumulator.add_content(batches, to, content)
+            if batch is not None and number is None:
+                batches.sticky.filled(content.size)
+            return batch
+
+        return await self._added(topic, number, add)
+
+    async def _added(self, topic: str, partition: int | None, add: Callable[[], Any]) -> Any:
+        """Return the result of ``add``, once it is not None."""
+        until_ms = self.reactor.now_ms() + self.config.max_block_ms
+        self.check_send()
+        try:
+            if not self._knows(topic, partition):
+                await self._look_up(topic, partition)
+            while (added := add()) is None:
+                waiting = self.reactor.spawn(self.accumulator.room())
+                await self.reactor.first(waiting, until_ms - self.reactor.now_ms())
+                if not waiting.is_done:
+                    raise BufferExhaustedError(
+                        f"the records that wait fill buffer.memory ({self.config.buffer_memory}), and no "
+                        f"room came within max.block.ms ({self.config.max_block_ms})"
+                    )
+                self.check_send()
+        except KafkaError as error:
+            if self.txn is not None and self.txn.state is State.IN_TRANSACTION:
+                self.txn.fail_batch(error)
+            raise
+        return added
+
+    def check_send(self) -> None:
+        """Raise ClosedError, IllegalStateError, or the error of the producer, unless it takes records."""
+        self.check_open()
+        if self.txn is not None:
+            self.txn.check()
+            self._check_pending("send")
+            if self.txn.is_transactional:
+                self.txn.check_in_transaction("send")
+
+    def check_open(self) -> None:
+        """Raise ClosedError after ``close``."""
+        if self.is_closed:
+            raise ClosedError(f"the producer {self.config.client_id!r} is closed")
+
+    async def partitions_for(self, topic: str) -> list[Partition]:
+        """Return the partitions of a topic."""
+        self.check_open()
+        await self._look_up(topic, None)
+        return list(self.cluster.topics[topic].partitions.values())
+
+    async def flush(self, timeout_ms: float | None) -> None:
+        """Send all records, and wait for their results."""
+        self.check_open()
+        waiting = self.reactor.spawn(self.sender.drained())
+        if timeout_ms is None:
+            await waiting
+        else:
+            await self.reactor.first(waiting, int(timeout_ms))
+            if not waiting.is_done:
+                count = len(self.accumulator.incomplete)
+                raise KafkaTimeoutError(f"{count} batches were not acknowledged within {timeout_ms:.0f} ms")
+
+    # Transactions
+
+    async def init(self) -> None:
+        """See ``Producer.init_transactions``."""
+        txn = self._transactional()
+
+        def begin() -> Task[None]:
+            txn.check()
+            txn.transition(State.INITIALIZING)
+            return self.reactor.spawn(self._requests.init())
+
+        await self._operation("init_transactions", begin)
+
+    def begin(self) -> None:
+        """See ``Producer.begin_transaction``."""
+        txn = self._transactional()
+        txn.check()
+        self._check_pending("begin_transaction")
+        if txn.state is State.UNINITIALIZED:
+            raise IllegalStateError(f"{txn.name}: call init_transactions before begin_transaction")
+        txn.transition(State.IN_TRANSACTION)
+
+    async def send_offsets(
+        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
+    ) -> None:
+        """See ``Producer.send_offsets_to_transaction``."""
+        txn = self._transactional()
+        txn.check()
+        self._check_pending("send_offsets_to_transaction")
+        txn.check_in_transaction("send offsets")
+        if offsets:
+            sending = self.reactor.spawn(self._requests.send_offsets(offsets, group))
+            await self._in_time("send_offsets_to_transaction", sending)
+
+    async def commit(self) -> None:
+        """See ``Producer.commit_transaction``."""
+        txn = self._transactional()
+
+        def begin() -> Task[None]:
+            txn.check_in_transaction("commit")
+            txn.transition(State.COMMITTING_TRANSACTION)
+            return self.reactor.spawn(self._requests.end(commit=True))
+
+        await self._operation("commit_transaction", begin)
+
+    async def abort(self) -> None:
+        """See ``Producer.abort_transaction``."""
+        txn = self._transactional()
+
+        def begin() -> Task[None]:
+            if txn.state is not State.ABORTABLE_ERROR:
+                txn.check_in_transaction("abort")
+            txn.new_partitions.clear()
+            txn.transition(State.ABORTING_TRANSACTION)
+            return self.reactor.spawn(self._requests.end(commit=False))
+
+        await self._operation("abort_transaction", begin)
+
+    async def close(self, timeout_ms: float | None) -> None:
+        """Send what waits, abort an open transaction, and stop."""
+        if self.is_closed:
+            return
+        self.is_closed, self.accepts = True, False
+        finishing = self.reactor.spawn(self._finish())
+        if timeout_ms is None:
+            await finishing
+        else:
+            await self.reactor.first(finishing, int(timeout_ms))
+        error = ClosedError(f"the producer {self.config.client_id!r} was closed before the records were sent")
+        finishing.cancel(error)
+        self.sender.close(error)
+
+    async def _finish(self) -> None:
+        txn = self.txn
+        try:
+            await self.sender.drained()
+            if self._pending is not None:
+                await self._pending[1]
+            if txn is not None and txn.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
+                LOG.warning("%s is closed within a transaction, which is aborted", txn.name)
+                txn.new_partitions.clear()
+                txn.transition(State.ABORTING_TRANSACTION)
+                await self._requests.end(commit=False)
+        except KafkaError as error:
+            LOG.info("while the producer %r was closed: %s", self.config.client_id, error)
+
+    # Shared parts
+
+    def _transactional(self) -> TransactionManager:
+        self.check_open()
+        if self.txn is None or not self.txn.is_transactional:
+            raise IllegalStateError("the producer has no transactional.id, and so no transactions")
+        return self.txn
+
+    def _check_pending(self, name: str) -> None:
+        if self._pending is not None:
+            other = self._pending[0]
+            raise IllegalStateError(f"{other} has not finished: call it again, before {name}")
+
+    async def _operation(self, name: str, begin: Callable[[], Task[None]]) -> None:
+        """Begin an operation, or continue to wait for it after a timeout."""
+        if self._pending is not None and self._pending[0] != name:
+            self._check_pending(name)
+        if self._pending is None:
+            self._pending = name, begin()
+        task = self._pending[1]
+        try:
+            await self._in_time(name, task)
+        finally:
+            if task.is_done:
+                self._pending = None
+                self._changed()
+
+    async def _in_time(self, name: str, task: Task[None]) -> None:
+        limit = self.config.max_block_ms
+        await self.reactor.first(task, limit)
+        if not task.is_done:
+            raise KafkaTimeoutError(f"{name} did not finish within max.block.ms ({limit}): call it again")
+        task.result()
+
+    def _changed(self) -> None:
+        txn = self.txn
+        state = State.READY if txn is None else txn.state
+        allowed = state is State.IN_TRANSACTION if txn is not None and txn.is_transactional else True
+        self.accepts = (
+            allowed and state is not State.FATAL_ERROR and not self.is_closed and self._pending is None
+        )
+        self.sender.wake()
+
+    def _opened(self, partition: TopicPartition) -> None:
+        if self.txn is not None:
+            self.txn.add_partition(partition)
+
+    def _partition(self, batches: TopicBatches, key: Any, partition: int | None) -> int:
+        if partition is not None:
+            return partition
+        if key is None or self.config.partitioner_ignore_keys:
+            return batches.sticky.number
+        return partition_of(key, batches.count)
+
+    def _knows(self, topic: str, partition: int | None) -> bool:
+        batches = self.topics.get(topic)
+        return batches is not None and (partition is None or 0 <= partition < batches.count)
+
+    async def _look_up(self, topic: str, partition: int | None) -> None:
+        """Look up a topic, which a broker may create. Raises UnknownTopicOrPartitionError for a
+        partition that it does not have."""
+        cluster, limit = self.cluster, self.config.max_block_ms
+        if topic in self.topics:
+            await cluster.refresh()
+        found = await cluster.retried(lambda: cluster.topic(topic), limit, f"the lookup of topic {topic}")
+        if topic not in self.topics:
+            config = self.config
+            self.topics[topic] = TopicBatches(
+                topic, len(found.partitions), config.batch_size, self._available,
+                adaptive=config.partitioner_adaptive_partitioning_enable,
+            )  # fmt: skip
+        self._count_partitions()
+        if not self._knows(topic, partition):
+            raise UnknownTopicOrPartitionError(
+                f"{topic} has no partition {partition}: it has 0 to {self.topics[topic].count - 1}"
+            )
+
+    def _count_partitions(self) -> None:
+        for name, batches in self.topics.items():
+            found = self.cluster.topics.get(name)
+            if found is not None:
+                batches.count = len(found.partitions)
+
+    def _available(self, topic: str) -> Iterable[int]:
+        found = self.cluster.topics.get(topic)
+        rows = () if found is None else found.partitions.values()
+        return [row.number for row in rows if row.leader_id in self.cluster.nodes]
