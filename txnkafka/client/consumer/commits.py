@@ -1,0 +1,202 @@
+"""``Commits``: commits and fetches the offsets of a group, at its coordinator.
+
+Commits are sent one after another, in the order of the calls. Source: ``CommitRequestManager``,
+``ConsumerCoordinator``.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from txnkafka.client.cluster import GROUP
+from txnkafka.client.consumer.committed import (
+    FIRST_WITH_IDS,
+    read_commit,
+    read_committed_offsets,
+    write_commit,
+    write_fetch,
+)
+from txnkafka.client.offsets import OffsetAndMetadata
+from txnkafka.client.promise import Promise
+from txnkafka.error_codes import ErrorCode, Family
+from txnkafka.errors import CommitFailedError, IllegalStateError, KafkaError, error_for
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Collection, Mapping
+
+    from txnkafka.client.cluster import Cluster
+    from txnkafka.client.consumer.consumer_config import ConsumerConfig
+    from txnkafka.client.consumer.membership import Membership
+    from txnkafka.client.consumer.subscription import Subscription
+    from txnkafka.client.transport import Connection
+    from txnkafka.model import TopicPartition
+
+LOG = logging.getLogger("txnkafka.client")
+_LOST: Final = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_MEMBER_EPOCH}
+
+T = TypeVar("T")
+Offsets = dict["TopicPartition", OffsetAndMetadata]
+
+
+class Commits:
+    """``membership`` is None without a subscription: then the group does not check the member."""
+
+    def __init__(self, cluster: Cluster, config: ConsumerConfig, subscription: Subscription) -> None:
+        self.config = config
+        self.membership: Membership | None = None
+        self._cluster = cluster
+        self._subscription = subscription
+        self._tail: Promise[None] = Promise.of(None)
+        self._due_ms = cluster.reactor.now_ms() + config.auto_commit_interval_ms
+
+    @property
+    def has_group(self) -> bool:
+        """Return whether ``group.id`` is set."""
+        return bool(self.config.group_id)
+
+    def positions(self) -> Offsets:
+        """Return the positions of all partitions, as offsets to commit."""
+        return {
+            partition: OffsetAndMetadata(offset, "", None if epoch < 0 else epoch)
+            for partition, (offset, epoch) in self._subscription.positions().items()
+        }
+
+    # Commits
+
+    async def commit(self, offsets: Offsets, timeout_ms: int) -> None:
+        """Commit with retries. Raises CommitFailedError for a member that is not in the group any more,
+        RebalanceInProgressError during a rebalance, KafkaTimeoutError, and errors that do not pass."""
+        self._check()
+        if offsets:
+            what = f"the commit of group {self.config.group_id!r}"
+            await self._in_order(lambda: self._retried(lambda: self._commit(offsets), timeout_ms, what))
+
+    async def commit_once(self, offsets: Offsets) -> None:
+        """Commit without retries, as ``commit_async`` does. Raises like ``commit``."""
+        self._check()
+        if offsets:
+            await self._in_order(lambda: self._once(lambda: self._commit(offsets)))
+
+    async def commit_quietly(self, offsets: Offsets, timeout_ms: int | None = None) -> None:
+        """Commit; a failure is logged. Without ``timeout_ms`` there are no retries."""
+        try:
+            if timeout_ms is None:
+                await self.commit_once(offsets)
+            else:
+                await self.commit(offsets, timeout_ms)
+        except KafkaError as error:
+            LOG.warning("automatic commit of group %s failed: %s", self.config.group_id, error)
+
+    def commit_if_due(self) -> None:
+        """Begin an automatic commit of the positions, if ``auto.commit.interval.ms`` has passed."""
+        now_ms = self._cluster.reactor.now_ms()
+        if self.config.commits_automatically and now_ms >= self._due_ms:
+            self._due_ms = now_ms + self.config.auto_commit_interval_ms
+            offsets = self.positions()
+            if offsets and (self.membership is None or self.membership.is_member):
+                self._cluster.reactor.spawn(self.commit_quietly(offsets))
+
+    async def _commit(self, offsets: Offsets) -> None:
+        config, membership = self.config, self.membership
+        connection = await self._coordinator()
+        version = connection.versions.pick("OffsetCommit", at_most=self._most(offsets), at_least=2)
+        identity = None if membership is None else membership.identity()
+        message = write_commit(
+            config, identity, offsets, self._ids(offsets) if version >= FIRST_WITH_IDS else None
+        )
+        response = await self._cluster.request(connection, "OffsetCommit", version, message)
+        for partition, code in read_commit(response, self._cluster.names, version):
+            if code != ErrorCode.NONE:
+                raise self._commit_error(code, partition)
+
+    def _commit_error(self, code: ErrorCode, partition: TopicPartition) -> KafkaError:
+        group_id, membership = self.config.group_id, self.membership
+        if code in _LOST:
+            if membership is not None:
+                membership.on_lost(code)
+            return CommitFailedError(
+                f"group {group_id!r}: the offset of {partition} was not committed ({code.name}): the consumer is "
+                "not a member of the current generation, because it did not poll within max.poll.interval.ms or "
+                "its session timed out; its partitions may belong to another member"
+            )
+        if code == ErrorCode.STALE_MEMBER_EPOCH and membership is not None and membership.is_member:
+            return _RetriedError(f"group {group_id!r}: the member epoch has changed meanwhile")
+        return error_for(
+            code, f"group {group_id!r}: the offset of {partition} was not committed: {code.name}"
+        )
+
+    # Committed offsets
+
+    async def committed(self, partitions: Collection[TopicPartition], timeout_ms: int) -> Offsets:
+        """Return the committed offsets of the partitions that have one, with retries."""
+        self._check()
+        what = f"the lookup of the committed offsets of group {self.config.group_id!r}"
+        return await self._retried(lambda: self._fetch(partitions), timeout_ms, what)
+
+    async def fetch_once(self, partitions: Collection[TopicPartition]) -> Offsets:
+        """Return the committed offsets of the partitions that have one. Raises retriable errors too, such as
+        UNSTABLE_OFFSET_COMMIT while a transaction with offsets is open (KIP-447)."""
+        return await self._once(lambda: self._fetch(partitions))
+
+    async def _fetch(self, partitions: Collection[TopicPartition]) -> Offsets:
+        connection = await self._coordinator()
+        version = connection.versions.pick("OffsetFetch", at_most=self._most(partitions), at_least=1)
+        identity = None if self.membership is None else self.membership.epoch_identity()
+        ids = self._ids(partitions) if version >= FIRST_WITH_IDS else None
+        message = write_fetch(self.config, identity, partitions, ids, version)
+        response = await self._cluster.request(connection, "OffsetFetch", version, message)
+        return read_committed_offsets(response, self.config.group_id, self._cluster.names, version)
+
+    # Shared parts
+
+    def _check(self) -> None:
+        if not self.has_group:
+            raise IllegalStateError("group.id is not set: commits and committed offsets need one")
+
+    async def _coordinator(self) -> Connection:
+        return await self._cluster.coordinator(GROUP, self.config.group_id)
+
+    def _ids(self, partitions: Collection[TopicPartition]) -> Mapping[str, str]:
+        return {each.topic: self._cluster.topics[each.topic].topic_id for each in partitions}
+
+    def _most(self, partitions: Collection[TopicPartition]) -> int:
+        """Return the highest version: names are sent if an id is unknown."""
+        topics = self._cluster.topics
+        known = all(
+            each.topic in topics and topics[each.topic].topic_id in self._cluster.names for each in partitions
+        )
+        return 1 << 15 if known else FIRST_WITH_IDS - 1
+
+    async def _in_order(self, call: Callable[[], Awaitable[None]]) -> None:
+        done = Promise[None]()
+        before, self._tail = self._tail, done
+        try:
+            await before
+            await call()
+        finally:
+            done.set(None)
+
+    async def _retried(self, attempt: Callable[[], Awaitable[T]], timeout_ms: int, what: str) -> T:
+        return await self._cluster.retried(
+            attempt, timeout_ms, what, coordinator=(GROUP, self.config.group_id)
+        )
+
+    async def _once(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        try:
+            return await attempt()
+        except KafkaError as error:
+            if error.code.family is Family.REFRESH:
+                self._cluster.forget_coordinator(GROUP, self.config.group_id)
+            raise
+
+
+class _RetriedError(KafkaError):
+    """The member epoch was old; the next attempt has the new one."""
+
+    code = ErrorCode.STALE_MEMBER_EPOCH
+
+    @property
+    def retriable(self) -> bool:
+        """Return True: only members get this error."""
+        return True
