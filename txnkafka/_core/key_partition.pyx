@@ -173,3 +173,17 @@ def gather(
         if bit != NULL:
             bit[i >> 3] |= <uint8_t>(1 << (i & 7))
     return places, content, bits
+
+
+def gather_numbers(const int64_t[::1] numbers not None, const int64_t[::1] order not None):
+    """Return the numbers at the places in ``order``, as int64. Raises ValueError for a place that does not
+    exist."""
+    cdef Py_ssize_t i, n, count = numbers.shape[0], wanted = order.shape[0]
+    cdef bytearray content = PyByteArray_FromStringAndSize(NULL, 8 * wanted)
+    cdef int64_t* to = <int64_t*>PyByteArray_AS_STRING(content)
+    for i in range(wanted):
+        n = order[i]
+        if not 0 <= n < count:
+            raise ValueError(f"no number has the place {n}; there are {count}")
+        to[i] = numbers[n]
+    return content

@@ -5,10 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 from txnkafka._core.record_list import RecordList
-from txnkafka.record.batch_header import header_fields
+from txnkafka.errors import InvalidRecordError
+from txnkafka.record.batch_header import (
+    ATTRIBUTE_CONTROL,
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    MAGIC_2,
+    header_fields,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from typing_extensions import Buffer
 
     from txnkafka.record.builder import InputColumns, RecordBatchBuilder
 
@@ -88,13 +97,20 @@ class ColumnRange:
 
 
 class FinishedBatch:
-    """The bytes of a batch of magic 2, whose records are not read."""
+    """A copy of the bytes of one batch of magic 2, whose records are not read. Raises InvalidRecordError
+    for other bytes."""
 
     __slots__ = ("batch", "count")
 
-    def __init__(self, batch: bytearray) -> None:
-        self.batch = batch
-        self.count = header_fields(batch).records_count
+    def __init__(self, batch: Buffer) -> None:
+        self.batch = bytearray(batch)
+        size = len(self.batch)
+        header = header_fields(self.batch) if size >= HEADER_SIZE else None
+        if header is None or header.magic != MAGIC_2 or header.batch_length + LOG_OVERHEAD != size:
+            raise InvalidRecordError(f"{size} bytes are not one record batch of magic 2")
+        if header.attributes & ATTRIBUTE_CONTROL:
+            raise InvalidRecordError("only a coordinator writes control batches")
+        self.count = header.records_count
 
     @property
     def size(self) -> int:

@@ -17,9 +17,12 @@ from txnkafka._core.key_partition import partition_of
 from txnkafka._core.record_list import RecordFuture
 from txnkafka.client.client import Client
 from txnkafka.client.offsets import OffsetAndMetadata
+from txnkafka.client.producer.batch_content import FinishedBatch
+from txnkafka.client.producer.columns import arrow_columns, columns_to_send, numbers_of
 from txnkafka.client.producer.producer_config import ProducerConfig
 from txnkafka.client.producer.producer_core import ProducerCore
 from txnkafka.client.producer.record_metadata import RecordMetadata
+from txnkafka.client.producer.sent_batches import SentBatches
 from txnkafka.client.producer.txn_state import State
 from txnkafka.env import this_process
 from txnkafka.errors import ClosedError, KafkaError
@@ -117,6 +120,48 @@ class Producer(Client[ProducerConfig]):
                     if future is not None:
                         return future
         return self._reactor.run(self._core.send(topic, key, value, partition, timestamp, headers))
+
+    def send_columns(
+        self,
+        topic: str,
+        *,
+        keys: Any = None,
+        values: Any = None,
+        timestamps: Any = None,
+        headers: Any = None,
+        partition: int | None = None,
+        partitions: Any = None,
+    ) -> SentBatches:
+        """Send many records without an object for each; returns the future of all of them.
+
+        ``keys`` and ``values`` are pyarrow arrays of bytes or text, which are not copied, or lists of bytes
+        and None. ``timestamps`` are milliseconds (numpy, pyarrow, or a list), by default the clock's time.
+        ``headers`` is a pyarrow array of lists of structs (key, value). All records go to ``partition``, or
+        to the ``partitions`` of a column of numbers, or by the hashes of their keys; records without keys go
+        to one partition after another. No serializer is called.
+
+        The batches hold up to ``max.request.size``, and are sent at once. The columns must not be changed
+        until the result. Raises what ``send`` raises; MessageTooLargeError before anything is sent."""
+        columns = columns_to_send(keys, values, timestamps, headers, self._now_ms())
+        numbers = None if partitions is None else numbers_of(partitions, "partitions", "i")
+        if numbers is not None and len(numbers) != columns.count:
+            raise ValueError(f"{len(numbers)} partitions for {columns.count} records")
+        return self._reactor.run(self._core.send_columns(topic, columns, partition, numbers))
+
+    def send_arrow(self, topic: str, batch: Any, *, partition: int | None = None) -> SentBatches:
+        """Send the records of a pyarrow RecordBatch or Table, as Spark's Kafka source and
+        ``Consumer.poll_arrow`` have them: the columns ``value``, and optionally ``key``, ``timestamp``,
+        ``headers`` and ``partition``. Other columns are not allowed, except those that a log adds:
+        ``topic``, ``offset``, ``timestampType``, which are ignored. See ``send_columns``."""
+        return self.send_columns(topic, partition=partition, **arrow_columns(batch, partition))
+
+    def send_batch(self, topic: str, partition: int, batch: Buffer) -> SentBatches:
+        """Send a finished record batch of magic 2, without reading its records; only producer id, epoch,
+        sequence, the transactional bit and the checksum are set. The bytes are copied.
+
+        Raises InvalidRecordError for other bytes, MessageTooLargeError for more than ``max.request.size``,
+        and what ``send`` raises."""
+        return self._reactor.run(self._core.send_batch(topic, partition, FinishedBatch(batch)))
 
     def flush(self, timeout: float | None = None) -> None:
         """Send all records, and wait until each was acknowledged or has failed. ``timeout`` is in seconds.

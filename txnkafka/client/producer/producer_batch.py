@@ -101,8 +101,7 @@ class ProducerBatch:
         if self._wire is None:
             assert self.content is not None
             self._wire = self.content.encode(builder)
-            if self.producer is not NO_PRODUCER:
-                self._set_producer(is_transactional)
+            self._set_producer(is_transactional)
         return self._wire
 
     def complete(self, base_offset: int, log_append_time: int) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka._core.key_partition import partition_of
 from txnkafka.client.cluster import Cluster
 from txnkafka.client.producer.accumulator import Accumulator, TopicBatches
-from txnkafka.client.producer.producer_batch import ProducerBatch
+from txnkafka.client.producer.columns import by_partition, key_partitions
 from txnkafka.client.producer.sender import Sender
+from txnkafka.client.producer.sent_batches import SentBatches
 from txnkafka.client.producer.txn_manager import TransactionManager
 from txnkafka.client.producer.txn_requests import TxnRequests
 from txnkafka.client.producer.txn_state import State
@@ -21,6 +22,7 @@ from txnkafka.errors import (
     KafkaTimeoutError,
     UnknownTopicOrPartitionError,
 )
+from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -30,12 +32,14 @@ if TYPE_CHECKING:
     from txnkafka.client.group_metadata import ConsumerGroupMetadata
     from txnkafka.client.offsets import OffsetAndMetadata
     from txnkafka.client.producer.batch_content import Content
+    from txnkafka.client.producer.columns import SendColumns
+    from txnkafka.client.producer.producer_batch import ProducerBatch
     from txnkafka.client.producer.producer_config import ProducerConfig
     from txnkafka.client.producer.record_metadata import RecordMetadata
     from txnkafka.client.promise import Task
     from txnkafka.client.transport import Transport
-    from txnkafka.model import TopicPartition
 
+_LARGEST_BATCH: Final = 1 << 20  # max.message.bytes of a topic is a little more
 LOG = logging.getLogger("txnkafka.client")
 
 
@@ -77,7 +81,36 @@ class ProducerCore:
             number = self._partition(batches, key, partition)
             return self.accumulator.add(batches, number, key, value, timestamp, headers)
 
-        return await self._added(topic, partition, add)
+        future: RecordFuture[RecordMetadata] = await self._added(topic, partition, add)
+        return future
+
+    async def send_columns(
+        self, topic: str, columns: SendColumns, partition: int | None, partitions: memoryview | None
+    ) -> SentBatches:
+        """Cut columns into batches of up to ``max.request.size``, and add these."""
+        self.check_send()
+        if not self._knows(topic, partition):
+            await self._look_up(topic, partition)
+        count, parts = self.topics[topic].count, [(partition, 0, columns.count)]
+        has_keys = columns.keys is not None and not self.config.partitioner_ignore_keys
+        if partition is None and (partitions is not None or has_keys):
+            if partitions is None:
+                partitions = key_partitions(columns, count, self.topics[topic].sticky.number)
+            columns, parts = by_partition(columns, partitions, count)
+        source = columns.input()
+        limit = max(self.config.batch_size, min(self.config.max_request_size, _LARGEST_BATCH))
+        contents = [
+            (number, content)
+            for number, start, stop in parts
+            for content in columns.cut(source, start, stop, limit)
+        ]
+        batches = [await self.send_content(topic, number, content) for number, content in contents]
+        return SentBatches(self.reactor, batches)
+
+    async def send_batch(self, topic: str, partition: int, content: Content) -> SentBatches:
+        """Add a finished batch."""
+        self.accumulator.check_size(content.size, TopicPartition(topic, partition))
+        return SentBatches(self.reactor, [await self.send_content(topic, partition, content)])
 
     async def send_content(self, topic: str, number: int | None, content: Content) -> ProducerBatch:
         """Add a whole batch, by default to the partition that records without keys go to."""
@@ -90,7 +123,8 @@ class ProducerCore:
                 batches.sticky.filled(content.size)
             return batch
 
-        return await self._added(topic, number, add)
+        batch: ProducerBatch = await self._added(topic, number, add)
+        return batch
 
     async def _added(self, topic: str, partition: int | None, add: Callable[[], Any]) -> Any:
         """Return the result of ``add``, once it is not None."""
