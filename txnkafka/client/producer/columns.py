@@ -247,11 +247,12 @@ def _arrow_bytes(values: Any, name: str) -> Column:
     width = 8 if _is_large(found.type) else 4
     validity, offsets, data = found.buffers()
     begin, end = width * found.offset, width * (found.offset + len(found) + 1)
-    places = memoryview(offsets)[begin:end] if offsets is not None and len(found) else bytes(width)
+    places = _view(offsets)[begin:end] if offsets is not None and len(found) else bytes(width)
     return Column(
-        memoryview(places).cast("B").cast("q" if width == 8 else "i"),
-        data, None if validity is None or not found.null_count else _bitmap(found),
-    )  # fmt: skip
+        memoryview(places).cast("q" if width == 8 else "i"),
+        None if data is None else _view(data),
+        None if validity is None or not found.null_count else _bitmap(found),
+    )
 
 
 def _is_large(kind: Any) -> bool:
@@ -264,14 +265,17 @@ def _bitmap(values: Any) -> Buffer:
     """Return the validity of an array from its first value on."""
     if values.offset % 8:
         return _bitmap_of(values.is_valid())
-    begin: Any = memoryview(values.buffers()[0])
-    return begin[values.offset // 8 :]
+    return _view(values.buffers()[0])[values.offset // 8 :]
 
 
 def _bitmap_of(flags: Any) -> Buffer:
     import pyarrow as pa
 
-    return pa.concat_arrays([flags, flags[:0]]).buffers()[1]  # type: ignore[no-any-return]
+    return _view(pa.concat_arrays([flags, flags[:0]]).buffers()[1])  # from its first bit on
+
+
+def _view(buffer: Any) -> memoryview:
+    return memoryview(buffer).cast("B")
 
 
 def _arrow_numbers(values: Any, name: str, kind: str) -> Any:
@@ -287,7 +291,7 @@ def _arrow_numbers(values: Any, name: str, kind: str) -> Any:
     except pa.ArrowException as error:
         raise TypeError(f"{name} must be numbers: {error}") from None
     width = 8 if kind == "q" else 4
-    whole = memoryview(found.buffers()[1]).cast("B") if len(found) else memoryview(b"")
+    whole = _view(found.buffers()[1]) if len(found) else memoryview(b"")
     return whole[width * found.offset : width * (found.offset + len(found))].cast(kind)
 
 
