@@ -1,7 +1,7 @@
 """Frames of responses: the bytes of a connection, without its socket.
 
-A frame that is complete is never changed: responses have views into it. A frame larger than the buffer gets
-memory that doubles as its bytes arrive, so that a size alone, which any peer can send, allocates nothing.
+A frame that is complete is never changed: responses have views into it. A frame larger than some megabytes gets
+memory that doubles as its bytes arrive, so that a size alone, which any peer can send, allocates little.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from txnkafka.errors import InvalidRequestError
 
 _SIZE: Final = Struct(">i")
 _BUFFER: Final = 64 << 10
+_AT_ONCE: Final = 2 << 20  # more than the response to a Fetch of one partition
 MAX_FRAME_BYTES: Final = 1 << 30  # an HTTP server announces more
 
 
@@ -62,7 +63,7 @@ class FrameReader:
         have = self._end - self._start
         if self._start == 0 and self._end < len(self._buffer) and wanted >= len(self._buffer):
             return  # filling a buffer of its own
-        room = max(_BUFFER, min(wanted, max(2 * have, _BUFFER)))
+        room = max(_BUFFER, min(wanted, max(2 * have, _AT_ONCE)))
         if self._start == 0 and room == len(self._buffer) and have < room:
             return
         buffer = bytearray(room)
