@@ -18,6 +18,7 @@ from txnkafka.record.builder import build_batch
 from txnkafka.testing.fault_plan import FaultPlan, FaultyFiles
 from txnkafka.testing.movable_clock import MovableClock
 from txnkafka.testing.settings import SETTINGS
+from txnkafka.wire.messages.create_topics import CreatableTopic, CreateTopicsRequest
 from txnkafka.wire.messages.delete_groups import DeleteGroupsRequest
 from txnkafka.wire.messages.delete_topics import DeleteTopicsRequest, DeleteTopicState
 from txnkafka.wire.messages.init_producer_id import InitProducerIdRequest
@@ -88,6 +89,19 @@ def drop_connections(broker: Broker) -> int:
         return 0
     with broker._reactor:
         return server.drop_connections()
+
+
+def create_topic(broker: Broker, name: str, partitions: int = 1) -> None:
+    """Create a topic. Raises the broker's error, such as TopicAlreadyExistsError."""
+    topic = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+
+    async def run(send: Any) -> None:
+        response = await send("CreateTopics", CreateTopicsRequest(topics=(topic,), timeout_ms=30_000))
+        result = response.topics[0]
+        if result.error_code:
+            raise error_for(result.error_code, f"topic {name}: {result.error_message}")
+
+    _run(broker, run)
 
 
 def clean(broker: Broker) -> None:

@@ -84,6 +84,10 @@ class BrokerProcess:
             self.kill()
         self.start()
 
+    def create_topic(self, name: str, partitions: int = 1) -> None:
+        """Create a topic. Raises RuntimeError with the broker's error."""
+        self._call("create_topic", name, partitions)
+
     def advance(self, seconds: float) -> None:
         """Move the broker's clock forward; what is due then has happened when this returns."""
         self.is_used_up = True

@@ -28,6 +28,10 @@ class _Program:
         files = FaultyFiles(LocalDataFiles(), self._plan)
         self.broker = Broker._open(directory, files, self._clock, "fsync", settings)
 
+    def create_topic(self, name: str, partitions: int) -> None:
+        """Create a topic."""
+        broker_faults.create_topic(self.broker, name, partitions)
+
     def advance(self, ms: int) -> None:
         """Move the clock forward."""
         broker_faults.advance(self.broker, self._clock, ms)
