@@ -58,6 +58,11 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
     "groups": (
         Example("txnkafka groups /var/lib/kafka/data", "lags, and the transaction that each group waits for"),
         Example("txnkafka groups /backup/kafka --group ledger --format json", "one group, for a program"),
+        Example("txnkafka groups --bootstrap 127.0.0.1:9092", "the groups of a cluster, with their members"),
+        Example(
+            "txnkafka groups -b 127.0.0.1:9092 --group ledger --reset-offsets --to-earliest --dry-run",
+            "the offsets from which a group would read everything again",
+        ),
     ),
     "stats": (
         Example("txnkafka stats /var/lib/kafka/data", "sizes, codecs and abort rates of each partition"),
@@ -79,6 +84,27 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
             "txnkafka serve --data data --config num.partitions=4 --metrics 127.0.0.1:9404",
             "with a Kafka setting, and metrics for Prometheus",
         ),
+    ),
+    "topics": (
+        Example("txnkafka topics list --bootstrap 127.0.0.1:9092", "the topics of a cluster"),
+        Example("txnkafka topics describe orders --data data", "partitions, offsets and settings of a topic"),
+        Example(
+            "txnkafka topics create orders --partitions 3 --config retention.ms=3600000 --data data",
+            "a topic in a data directory, which is created if it is missing",
+        ),
+        Example("txnkafka topics alter orders --partitions 6 -b 127.0.0.1:9092", "more partitions"),
+        Example("txnkafka topics delete orders -b 127.0.0.1:9092", "delete a topic with its records"),
+    ),
+    "txn": (
+        Example("txnkafka txn list --state Ongoing -b 127.0.0.1:9092", "open transactions"),
+        Example("txnkafka txn describe billing-0 -b 127.0.0.1:9092", "one id, with its partitions"),
+        Example("txnkafka txn describe-producers --topic orders --data data", "the producers of a topic"),
+        Example("txnkafka txn find-hanging -b 127.0.0.1:9092", "transactions that block consumers for good"),
+        Example(
+            "txnkafka txn abort --topic orders --partition 0 --start-offset 1200 -b 127.0.0.1:9092",
+            "end one of them",
+        ),
+        Example("txnkafka txn fence billing-0 -b 127.0.0.1:9092", "abort its transaction, stop its producer"),
     ),
     "simulate": (
         Example("txnkafka simulate --seed 1 --seeds 20 --processes 2", "twenty seeds, two at a time"),

@@ -7,9 +7,12 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.judgement import Judges, judge_options
+from txnkafka.cli.live_groups import Request, live_options
+from txnkafka.cli.live_groups import run as run_live
 from txnkafka.cli.named import is_named
 from txnkafka.cli.output import FORMATS, Layout, printable, write_json, write_paragraph, write_table
 from txnkafka.cli.progress import Progress
@@ -50,6 +53,10 @@ WIDE = {
     "COMMITTED-AT": "committed_at",
 }
 NAMES = ("GROUP", "TOPIC", "WAITS-BEHIND", "CONSUMER-ID", "CLIENT-ID", "METADATA")
+OF_FILES = {
+    "logdir": "LOGDIR", "io": "--io", "storage_options": "--storage-option", "waiting": "--waiting",
+    "now": "--now", "max_minutes": "--max-transaction-timeout",
+}  # fmt: skip
 DROPPABLE = ("STABLE-OFFSET", "LOG-END-OFFSET", "PENDING", "LAG", "CURRENT-OFFSET")
 
 
@@ -64,6 +71,7 @@ DROPPABLE = ("STABLE-OFFSET", "LOG-END-OFFSET", "PENDING", "LAG", "CURRENT-OFFSE
 )
 @click.option("--waiting", is_flag=True, help="Only groups that wait for a transaction.")
 @judge_options
+@live_options
 @click.option("--format", "output_format", type=click.Choice(FORMATS), default="text", show_default=True)
 @click.pass_obj
 def groups(
@@ -83,9 +91,16 @@ def groups(
     LOGDIR is a log directory, a copy of one, or a single partition directory. Several count as directories of
     one broker. --topic and --partition select partitions that groups have read.
 
+    With --bootstrap it lists the groups of a running cluster, and with --data those of a data directory that
+    it opens, with their members. There --reset-offsets and --delete change groups.
+
     Exit status: 1 when a group waits for a transaction that does not end by itself ('txnkafka lso' shows the
     next step), or part of the coordinator's log could not be read; 2 when LOGDIR has no partition of that
     log."""
+    request = Request(options)
+    if request.is_live:
+        _check_live()
+        return run_live(messages, request, patterns, options["topic"], options["partition"], output_format)
     with Progress(messages) as progress:
         judges = Judges(messages, progress, **options)
         progress.phase("loading __consumer_offsets")
@@ -103,6 +118,14 @@ def groups(
         _write(lags, wide=output_format == "wide")
     stuck = any(lag.is_stuck for lag in lags)
     return max(judges.status, FINDINGS if stuck else 0)
+
+
+def _check_live() -> None:
+    """Raise UsageError for options that are about files."""
+    context = click.get_current_context()
+    for name, option in OF_FILES.items():
+        if context.get_parameter_source(name) not in (None, ParameterSource.DEFAULT):
+            raise click.UsageError(f"{option} is about files: leave out --data and --bootstrap, or {option}")
 
 
 def _write(lags: list[GroupLag], *, wide: bool) -> None:
