@@ -1,7 +1,8 @@
-"""``ClassicGroup``: membership by JoinGroup, SyncGroup and Heartbeat; the group's leader assigns the partitions.
+"""``ClassicGroup``: membership by JoinGroup, SyncGroup and Heartbeat; the group's leader assigns the
+partitions.
 
-Eager assignors give up all partitions before they join, ``cooperative-sticky`` only those that move (KIP-429).
-Source: ``AbstractCoordinator``, ``ConsumerCoordinator``.
+Eager assignors give up all partitions before they join, ``cooperative-sticky`` only those that move
+(KIP-429). Source: ``AbstractCoordinator``, ``ConsumerCoordinator``.
 """
 
 from __future__ import annotations
@@ -150,7 +151,8 @@ class ClassicGroup(Membership):
             await self.revoke(list(self.subscription.assigned))
 
     async def _join(self) -> list[TopicPartition] | None:
-        """Join, and return the assignment; None if the group rebalances again. Errors that pass are repeated."""
+        """Join, and return the assignment; None if the group rebalances again. Errors that pass are
+        repeated."""
         failures = 0
         while True:
             self._state = _State.JOINING

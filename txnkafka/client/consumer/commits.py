@@ -116,9 +116,9 @@ class Commits:
             if membership is not None:
                 membership.on_lost(code)
             return CommitFailedError(
-                f"group {group_id!r}: the offset of {partition} was not committed ({code.name}): the consumer is "
-                "not a member of the current generation, because it did not poll within max.poll.interval.ms or "
-                "its session timed out; its partitions may belong to another member"
+                f"group {group_id!r}: the offset of {partition} was not committed ({code.name}): the consumer "
+                "is not a member of the current generation, because it did not poll within "
+                "max.poll.interval.ms or its session timed out; its partitions may belong to another member"
             )
         if code == ErrorCode.STALE_MEMBER_EPOCH and membership is not None and membership.is_member:
             return _RetriedError(f"group {group_id!r}: the member epoch has changed meanwhile")

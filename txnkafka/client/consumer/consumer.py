@@ -42,16 +42,17 @@ _SLICE_MS = 60_000
 
 
 class Consumer(Client[ConsumerConfig]):
-    """Reads committed records, in order in each partition. One thread at a time may use it, except ``wakeup``.
+    """Reads committed records, in order in each partition. One thread at a time may use it, except
+    ``wakeup``.
 
-    ``settings`` have Kafka's names; keyword arguments add to them: ``group_id="readers"``. The isolation level
-    is ``read_committed`` unless set otherwise (Java: ``read_uncommitted``). ``topics`` subscribes to topics, or,
-    without ``group.id``, assigns all their partitions. Deserializers are called with the bytes of a key or
-    value that is not None.
+    ``settings`` have Kafka's names; keyword arguments add to them: ``group_id="readers"``. The isolation
+    level is ``read_committed`` unless set otherwise (Java: ``read_uncommitted``). ``topics`` subscribes to
+    topics, or, without ``group.id``, assigns all their partitions. Deserializers are called with the bytes of
+    a key or value that is not None.
 
-    Methods raise IllegalStateError when another thread is inside, ClosedError after ``close``, KafkaTimeoutError
-    after their timeout (by default ``default.api.timeout.ms``), WakeupError after ``wakeup``, and the KafkaError
-    of a broker's answer. Timeouts are in milliseconds."""
+    Methods raise IllegalStateError when another thread is inside, ClosedError after ``close``,
+    KafkaTimeoutError after their timeout (by default ``default.api.timeout.ms``), WakeupError after
+    ``wakeup``, and the KafkaError of a broker's answer. Timeouts are in milliseconds."""
 
     kind: ClassVar[str] = "consumer"
     config_class: ClassVar[type[Any]] = ConsumerConfig
@@ -96,12 +97,12 @@ class Consumer(Client[ConsumerConfig]):
     # Records
 
     def poll(self, timeout_ms: float = 0, *, max_records: int | None = None) -> list[ConsumerRecord]:
-        """Return at most ``max.poll.records`` records, or ``max_records``: as soon as there are some, an empty list
-        after the time. The records of one partition are in order.
+        """Return at most ``max.poll.records`` records, or ``max_records``: as soon as there are some, an
+        empty list after the time. The records of one partition are in order.
 
         The records of the last call count as processed: automatic commits and rebalances commit up to their
-        end. Raises CorruptRecordError and DecodeError when all records before the damaged one were returned, and
-        again in each call until you ``seek``; OffsetOutOfRangeError and NoOffsetForPartitionError with
+        end. Raises CorruptRecordError and DecodeError when all records before the damaged one were returned,
+        and again in each call until you ``seek``; OffsetOutOfRangeError and NoOffsetForPartitionError with
         ``auto.offset.reset=none``."""
         limit = self.config.max_poll_records if max_records is None else max_records
         with self._caller:
@@ -136,17 +137,17 @@ class Consumer(Client[ConsumerConfig]):
     def poll_columns(
         self, timeout_ms: float = 0, *, headers: bool = True
     ) -> list[tuple[TopicPartition, RecordColumns]]:
-        """Return decoded columns of partitions, of some megabytes together; ``max.poll.records`` does not limit
-        them. Raises like ``poll``."""
+        """Return decoded columns of partitions, of some megabytes together; ``max.poll.records`` does not
+        limit them. Raises like ``poll``."""
         with self._caller:
             self._unread()
             return self._poll(lambda reader: reader.columns(headers=headers), timeout_ms)
 
     def poll_arrow(self, timeout_ms: float = 0, *, columns: Sequence[str] = COLUMN_NAMES) -> pa.Table:
-        """Return an Arrow table of some megabytes, which is empty after the time: ``key``, ``value``, ``topic``,
-        ``partition``, ``offset``, ``timestamp`` (milliseconds, UTC), ``timestampType`` and ``headers``, or fewer
-        ``columns``. Keys, values and headers are not copied. Raises like ``poll``, and MissingPackageError
-        without pyarrow."""
+        """Return an Arrow table of some megabytes, which is empty after the time: ``key``, ``value``,
+        ``topic``, ``partition``, ``offset``, ``timestamp`` (milliseconds, UTC), ``timestampType`` and
+        ``headers``, or fewer ``columns``. Keys, values and headers are not copied. Raises like ``poll``, and
+        MissingPackageError without pyarrow."""
         schema = arrow_schema(columns)
         import pyarrow as pa
 
@@ -177,9 +178,9 @@ class Consumer(Client[ConsumerConfig]):
         pattern: str | re.Pattern[str] | None = None,
         listener: RebalanceListener | None = None,
     ) -> None:
-        """Read the topics as a member of the group ``group.id``, which divides their partitions among its members;
-        instead of the topics before. ``pattern`` is a regular expression for whole names of topics, also of new
-        ones. ``poll`` joins the group, and calls the ``listener``."""
+        """Read the topics as a member of the group ``group.id``, which divides their partitions among its
+        members; instead of the topics before. ``pattern`` is a regular expression for whole names of topics,
+        also of new ones. ``poll`` joins the group, and calls the ``listener``."""
         names = _names(topics)
         if bool(names) == (pattern is not None):
             raise ValueError("subscribe needs either topics or a pattern; unsubscribe ends a subscription")
@@ -258,8 +259,8 @@ class Consumer(Client[ConsumerConfig]):
         self._seek_to(partitions, Place.BEGINNING)
 
     def seek_to_end(self, *partitions: TopicPartition) -> None:
-        """Continue after the last records of these partitions, or of all: for read_committed at the last stable
-        offset."""
+        """Continue after the last records of these partitions, or of all: for read_committed at the last
+        stable offset."""
         self._seek_to(partitions, Place.END)
 
     def _seek_to(self, partitions: Collection[TopicPartition], place: Place) -> None:
@@ -278,8 +279,9 @@ class Consumer(Client[ConsumerConfig]):
             return self._reactor.run(self._core.position(partition, self._limit(timeout_ms)))
 
     def lag(self, partition: TopicPartition, *, timeout_ms: int | None = None) -> int:
-        """Return the number of offsets between the position and the end that can be read now: for read_committed
-        the last stable offset. Control records of transactions count as offsets, but are never returned."""
+        """Return the number of offsets between the position and the end that can be read now: for
+        read_committed the last stable offset. Control records of transactions count as offsets, but are never
+        returned."""
         with self._caller:
             position = self.position(partition, timeout_ms=timeout_ms)
             lag = self._reactor.run(self._core.lag(partition, self._limit(timeout_ms)))
@@ -289,8 +291,8 @@ class Consumer(Client[ConsumerConfig]):
     def offsets_for_times(
         self, times: Mapping[TopicPartition, int], *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndTimestamp | None]:
-        """Return for each partition the first record at a time (milliseconds) or later; None if there is none that
-        can be read."""
+        """Return for each partition the first record at a time (milliseconds) or later; None if there is none
+        that can be read."""
         for partition, time in times.items():
             check_milliseconds(**{f"the time of {partition}": time})
         with self._caller:
@@ -305,8 +307,8 @@ class Consumer(Client[ConsumerConfig]):
     def end_offsets(
         self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, int]:
-        """Return the offset after the last record of each partition that can be read: for read_committed the last
-        stable offset, else the high watermark."""
+        """Return the offset after the last record of each partition that can be read: for read_committed the
+        last stable offset, else the high watermark."""
         return self._limits(partitions, timeout_ms, is_end=True)
 
     def _limits(
@@ -325,7 +327,8 @@ class Consumer(Client[ConsumerConfig]):
         *,
         timeout_ms: int | None = None,
     ) -> None:
-        """Commit offsets in the group, by default the positions. An offset is that of the next record to read.
+        """Commit offsets in the group, by default the positions. An offset is that of the next record to
+        read.
 
         Raises CommitFailedError if the group has given the partitions to another member, and
         RebalanceInProgressError if it is about to: poll again."""
@@ -340,8 +343,8 @@ class Consumer(Client[ConsumerConfig]):
         *,
         callback: CommitCallback | None = None,
     ) -> None:
-        """Commit without waiting, and without retries. ``callback`` gets the offsets and the error or None, in a
-        later ``poll``, ``commit`` or ``close``."""
+        """Commit without waiting, and without retries. ``callback`` gets the offsets and the error or None,
+        in a later ``poll``, ``commit`` or ``close``."""
         call = callback or _log_failure
         with self._caller, self._reactor:
             chosen, done = self._core.commit_async(self._offsets(offsets))
@@ -350,21 +353,22 @@ class Consumer(Client[ConsumerConfig]):
     def committed(
         self, partitions: Iterable[TopicPartition], *, timeout_ms: int | None = None
     ) -> dict[TopicPartition, OffsetAndMetadata | None]:
-        """Return the committed offset of each partition, None without one. A read_committed consumer waits for
-        transactions with offsets that are open (KIP-447)."""
+        """Return the committed offset of each partition, None without one. A read_committed consumer waits
+        for transactions with offsets that are open (KIP-447)."""
         chosen = list(partitions)
         with self._caller:
             found = self._reactor.run(self._core.commits.committed(chosen, self._limit(timeout_ms)))
             return {partition: found.get(partition) for partition in chosen}
 
     def group_metadata(self) -> ConsumerGroupMetadata:
-        """Return the membership, for ``producer.send_offsets_to_transaction``. Raises IllegalStateError without
-        ``group.id``."""
+        """Return the membership, for ``producer.send_offsets_to_transaction``. Raises IllegalStateError
+        without ``group.id``."""
         with self._reactor:
             return self._core.group_metadata()
 
     def positions(self) -> Offsets:
-        """Return the positions of all partitions that have one, as ``send_offsets_to_transaction`` takes them."""
+        """Return the positions of all partitions that have one, as ``send_offsets_to_transaction`` takes
+        them."""
         with self._caller, self._reactor:
             return self._offsets(None)
 

@@ -21,8 +21,8 @@ class NoOffsetForPartitionError(ClientError):
         names = ", ".join(map(str, partitions))
         group = f"in group {group_id!r} " if group_id else ""
         super().__init__(
-            f"{names}: no committed offset {group}and auto.offset.reset is none: call seek, or choose earliest "
-            "or latest"
+            f"{names}: no committed offset {group}and auto.offset.reset is none: call seek, or choose "
+            "earliest or latest"
         )
         self.partitions = partitions
 
@@ -33,7 +33,7 @@ class LogTruncationError(OffsetOutOfRangeError):
 
     def __init__(self, partition: TopicPartition, offset: int, diverged_offset: int) -> None:
         super().__init__(
-            f"{partition}: the log was truncated to offset {diverged_offset}, below the position {offset}: call "
-            f"seek with an offset up to {diverged_offset}"
+            f"{partition}: the log was truncated to offset {diverged_offset}, below the position {offset}: "
+            f"call seek with an offset up to {diverged_offset}"
         )
         self.partition, self.offset, self.diverged_offset = partition, offset, diverged_offset

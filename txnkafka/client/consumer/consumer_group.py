@@ -1,7 +1,8 @@
 """``ConsumerGroup``: membership of KIP-848: the broker assigns, and heartbeats carry everything.
 
-A member confirms an assignment only after it has given up the partitions that it lost; partitions that another
-member still has arrive later. Source: ``ConsumerMembershipManager``, ``ConsumerHeartbeatRequestManager``.
+A member confirms an assignment only after it has given up the partitions that it lost; partitions that
+another member still has arrive later. Source: ``ConsumerMembershipManager``,
+``ConsumerHeartbeatRequestManager``.
 """
 
 from __future__ import annotations

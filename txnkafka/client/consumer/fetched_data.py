@@ -20,8 +20,8 @@ _NO_END = (1 << 63) - 1
 
 
 class FetchedData:
-    """``end_offset`` and ``end_epoch`` are the position after the data. ``damage`` is the reason if bytes after
-    the last whole batch are no batch."""
+    """``end_offset`` and ``end_epoch`` are the position after the data. ``damage`` is the reason if bytes
+    after the last whole batch are no batch."""
 
     def __init__(self, fetch_offset: int, epoch: int, data: PartitionData, *, is_committed: bool) -> None:
         self._bytes = memoryview(data.records or b"")

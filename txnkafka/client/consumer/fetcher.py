@@ -184,13 +184,13 @@ class Fetcher:
                 self._pause([state], error)  # asked again after the records before it
             elif self._config.auto_offset_reset == "none":
                 state.failure = OffsetOutOfRangeError(
-                    f"{partition}: offset {state.position} is out of range and auto.offset.reset is none: call "
-                    "seek, seek_to_beginning or seek_to_end"
+                    f"{partition}: offset {state.position} is out of range and auto.offset.reset is none: "
+                    "call seek, seek_to_beginning or seek_to_end"
                 )
             else:
                 LOG.info("%s: offset %d is out of range: reset", partition, state.position)
                 state.look_up(Place.BY_POLICY)
-        elif code.retriable or code in _WAITING:
+        elif code in _WAITING or (code.retriable and code != ErrorCode.CORRUPT_MESSAGE):
             self._pause([state], error)
         else:
             state.failure = error
@@ -200,13 +200,13 @@ class Fetcher:
         position = state.position
         if end_offset >= position and state.fetch_offset > position:
             state.drop_buffered()
+        elif end_offset >= position:
+            state.seek(position, epoch)
         elif self._config.auto_offset_reset == "none":
             state.failure = LogTruncationError(state.partition, position, end_offset)
         else:
-            LOG.warning(
-                "%s: the log was truncated below offset %d, to %d", state.partition, position, end_offset
-            )
-            state.seek(min(end_offset, position), epoch)
+            LOG.warning("%s: the log was truncated below %d, to %d", state.partition, position, end_offset)
+            state.seek(end_offset, epoch)
 
     def _pause(self, states: Iterable[AssignedPartition], error: KafkaError) -> None:
         """Fetch these partitions after a pause, with new metadata where the error asks for it."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 class Iteration:
-    """A list of records of one partition and its iterator, which is used without any code for each record: the
-    next record follows from the number of those left."""
+    """A list of records of one partition and its iterator, which is used without any code for each record:
+    the next record follows from the number of those left."""
 
     def __init__(self) -> None:
         self._records: list[ConsumerRecord] = []

@@ -1,7 +1,7 @@
 """``MemberMetadata``: the bytes that members of a classic group send each other through the broker.
 
-Besides topics and owned partitions, sticky assignors have user data: the previous assignment and its generation.
-Source: ``ConsumerProtocol``, ``StickyAssignor``, ``CooperativeStickyAssignor``.
+Besides topics and owned partitions, sticky assignors have user data: the previous assignment and its
+generation. Source: ``ConsumerProtocol``, ``StickyAssignor``, ``CooperativeStickyAssignor``.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from txnkafka.client.cluster import GROUP
@@ -45,8 +46,8 @@ class ListenerCall(NamedTuple):
 
 
 class Membership:
-    """``calls`` are made by the next ``poll``; while ``holds_records``, it returns none. ``failure`` is raised by
-    the next poll, after which the membership begins again. ``changed`` wakes a poll."""
+    """``calls`` are made by the next ``poll``; while ``holds_records``, it returns none. ``failure`` is
+    raised by the next poll, after which the membership begins again. ``changed`` wakes a poll."""
 
     def __init__(
         self,
@@ -195,8 +196,8 @@ class Membership:
         except KafkaError as error:
             LOG.warning("group %s: %s", self.config.group_id, error)
             self.failure = error
-            tasks, self._tasks = self._tasks, []
-            self.reactor.soon(lambda: [task.cancel(error) for task in tasks])
+            others, self._tasks = self._tasks, []
+            self.reactor.soon(partial(_cancel, others, error))
             self.release()
 
     def forget_coordinator(self, error: KafkaError) -> None:
@@ -207,8 +208,13 @@ class Membership:
     def _on_poll_timer(self) -> None:
         if not self.is_over:
             LOG.warning(
-                "group %s: poll was not called for max.poll.interval.ms (%d ms): the consumer leaves its group, and "
-                "joins again with the next poll; process fewer records in a poll (max.poll.records), or allow more "
-                "time", self.config.group_id, self.config.max_poll_interval_ms,
+                "group %s: poll was not called for max.poll.interval.ms (%d ms): the consumer leaves its group, "
+                "and joins again with the next poll; process fewer records in a poll (max.poll.records), or "
+                "allow more time", self.config.group_id, self.config.max_poll_interval_ms,
             )  # fmt: skip
             self.reactor.spawn(self._poll_expired())
+
+
+def _cancel(tasks: Iterable[Task[Any]], error: KafkaError) -> None:
+    for task in tasks:
+        task.cancel(error)

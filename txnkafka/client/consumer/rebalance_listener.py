@@ -23,6 +23,6 @@ class RebalanceListener:
         """Prepare for these new partitions, which may be empty; ``seek`` is possible."""
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
-        """Clean up: another member may have these partitions already, so commits for them fail. By default the
-        same as ``on_partitions_revoked``."""
+        """Clean up: another member may have these partitions already, so commits for them fail. By default
+        the same as ``on_partitions_revoked``."""
         self.on_partitions_revoked(partitions)

@@ -31,8 +31,8 @@ class Place(enum.Enum):
 
 
 class AssignedPartition:
-    """A partition with its position: the offset of the next record that ``poll`` returns, and the leader epoch
-    of the record before it (-1: unknown).
+    """A partition with its position: the offset of the next record that ``poll`` returns, and the leader
+    epoch of the record before it (-1: unknown).
 
     ``fetch_offset`` is after the buffered data; it is the position when ``buffered`` is empty. ``place`` is
     None once the position is known. ``failure`` is raised by each poll until the position changes."""
