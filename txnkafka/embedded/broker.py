@@ -22,7 +22,7 @@ from __future__ import annotations
 import atexit
 from collections.abc import Iterable, Mapping
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from txnkafka.broker.broker import open_broker
 from txnkafka.embedded.engine_reactor import EngineReactor
@@ -72,7 +72,8 @@ class Broker:
         """Open the data directory at ``path``, or create it; recover its logs if it was not closed cleanly.
 
         ``settings`` are Kafka's settings of a broker, with dots or underscores: ``num_partitions=3``, or
-        ``**{"num.partitions": 3}``. ``durability`` is ``fsync`` (appends are acknowledged after they are
+        ``**{"num.partitions": 3}``; ``group.initial.rebalance.delay.ms`` is 0 by default, so that a first member
+        of a group gets its partitions at once. ``durability`` is ``fsync`` (appends are acknowledged after they are
         synced to the disk) or ``page_cache`` (before, like Apache Kafka).
 
         Raises ValueError for settings that ``txnkafka serve`` refuses; LogDirError for a directory that
@@ -84,13 +85,15 @@ class Broker:
     def in_memory(cls, **settings: object) -> Self:
         """Open a broker whose files are in memory (in ``/dev/shm``; without it, as on macOS, in a temporary
         directory). ``close`` deletes them. ``settings`` and errors are as in ``open``."""
-        return cls._in_memory(LocalDataFiles(), SystemClock(), settings)
+        return cls._in_memory(LocalDataFiles(), SystemClock(), "page_cache", settings)
 
     @classmethod
-    def _in_memory(cls, files: DataFiles, clock: Clock, settings: Mapping[str, object]) -> Self:
+    def _in_memory(
+        cls, files: DataFiles, clock: Clock, durability: Mode, settings: Mapping[str, object]
+    ) -> Self:
         path = memory_directory()
         try:
-            broker = cls._open(path, files, clock, "fsync", settings)
+            broker = cls._open(path, files, clock, durability, settings)
         except BaseException:
             remove_tree(LocalDataFiles(), path)
             raise
@@ -105,7 +108,7 @@ class Broker:
         (text,) = list_of_paths(path)
         if durability not in ("fsync", "page_cache"):
             raise ValueError(f"durability must be fsync or page_cache, not {durability!r}")
-        given = _by_kafkas_names(settings)
+        given = {**_DEFAULTS, **_by_kafkas_names(settings)}
         node_id, _, config = server_settings(given, text)
         opened = open_broker(
             files, text, config, now_ms=clock.now_ms(), durability=durability, node_id=node_id
@@ -244,6 +247,10 @@ class Broker:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+_DEFAULTS: Final = {"group.initial.rebalance.delay.ms": "0"}
+"""Defaults other than Kafka's: a first member of a group does not wait three seconds for others."""
 
 
 def _by_kafkas_names(settings: Mapping[str, object]) -> dict[str, str]:

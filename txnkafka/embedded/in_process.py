@@ -54,10 +54,14 @@ class InProcessTransport:
     async def visible(self, partitions: Iterable[TopicPartition]) -> None:
         """Wait until the markers of a transaction in these partitions are durable, so that a read_committed
         consumer gets its records."""
-        logs = self.reactor.engine.logs
-        for log in [logs[each] for each in partitions if each in logs]:
+        reactor = self.reactor
+        engine = reactor.engine
+        for log in [engine.logs[each] for each in partitions if each in engine.logs]:
             done = Promise[None]()
-            self.reactor.engine.manager.flushes.when_durable(log, lambda _, done=done: done.set(None))  # type: ignore[misc]
+            engine.call(
+                engine.durability.when_durable, log, lambda _, done=done: done.set(None),
+                now_ms=reactor.wall_ms(),
+            )  # fmt: skip
             await done
 
 

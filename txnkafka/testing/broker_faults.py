@@ -37,7 +37,7 @@ _CLIENT_ID: Final = "txnkafka-test"
 def in_memory() -> tuple[Broker, MovableClock, FaultPlan]:
     """Open a broker in memory, with a clock that can be moved, and a plan of failing syncs."""
     clock, plan = MovableClock(), FaultPlan(call="sync")
-    return Broker._in_memory(FaultyFiles(LocalDataFiles(), plan), clock, SETTINGS), clock, plan
+    return Broker._in_memory(FaultyFiles(LocalDataFiles(), plan), clock, "fsync", SETTINGS), clock, plan
 
 
 def advance(broker: Broker, clock: MovableClock, ms: int) -> None:
