@@ -89,6 +89,7 @@ def test_the_event_loop_runs_while_a_consumer_waits(to_broker: dict[str, Any]) -
             await producer.send_and_wait("orders", b"before")
             await consumer.assign([ORDERS])
             consumer.seek_to_end()
+            assert await consumer.position(ORDERS) == 1
             waiting = asyncio.create_task(consumer.poll(20_000))
             await asyncio.sleep(0)
             assert not waiting.done()
