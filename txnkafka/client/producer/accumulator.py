@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 
 class PartitionQueue:
     """The batches of one partition. ``closed`` is in the order of the records. ``is_due``: the open batch has
-    waited ``linger.ms``."""
+    waited ``linger.ms``. ``stale_at``: the leader of that number of metadata changes is not the leader."""
 
-    __slots__ = ("closed", "is_due", "is_muted", "open", "partition", "topic")
+    __slots__ = ("closed", "is_due", "is_muted", "open", "partition", "stale_at", "topic")
 
     def __init__(self, topic: TopicBatches, number: int) -> None:
         self.topic = topic
@@ -41,6 +41,7 @@ class PartitionQueue:
         self.open: ProducerBatch | None = None
         self.closed: deque[ProducerBatch] = deque()
         self.is_due = False
+        self.stale_at = -1
         self.is_muted = False  # while a batch is sent, if only one request may be in flight
 
 

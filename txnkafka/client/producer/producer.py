@@ -227,7 +227,7 @@ class Producer(Client[ProducerConfig]):
         A commit that fails because of a record aborts the transaction, and raises the error. After a fatal
         error (ProducerFencedError) nothing more is sent."""
         txn = self._core.txn
-        if txn is not None and txn.state in (State.UNINITIALIZED, State.INITIALIZING):
+        if self._core.needs_init:
             self.init_transactions()
         self.begin_transaction()
         try:

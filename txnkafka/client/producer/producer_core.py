@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from txnkafka.client.promise import Task
     from txnkafka.client.transport import Transport
 
+_INIT: Final = "init_transactions"
 _LARGEST_BATCH: Final = 1 << 20  # max.message.bytes of a topic is a little more
 LOG = logging.getLogger("txnkafka.client")
 
@@ -182,6 +183,12 @@ class ProducerCore:
 
     # Transactions
 
+    @property
+    def needs_init(self) -> bool:
+        """Return whether ``init`` was not called, or has not finished."""
+        is_new = self.txn is None or self.txn.state in (State.UNINITIALIZED, State.INITIALIZING)
+        return is_new or (self._pending is not None and self._pending[0] == _INIT)
+
     async def init(self) -> None:
         """See ``Producer.init_transactions``."""
         txn = self._transactional()
@@ -191,7 +198,7 @@ class ProducerCore:
             txn.transition(State.INITIALIZING)
             return self.reactor.spawn(self._requests.init())
 
-        await self._operation("init_transactions", begin)
+        await self._operation(_INIT, begin)
 
     def begin(self) -> None:
         """See ``Producer.begin_transaction``."""

@@ -99,7 +99,7 @@ class Sender:
             if txn is not None and batch is not None and not txn.may_send(batch):
                 continue
             leader = self._cluster.leader_of(queue.partition)
-            if leader is None:
+            if leader is None or queue.stale_at == self._cluster.changes:
                 self._once("metadata", self._refresh)
             else:
                 by_node[leader].append(queue)
@@ -243,6 +243,7 @@ class Sender:
             error = error_for(code, f"{batch.partition}: {answer.message or code.name}")
             self._fail(batch, error, is_refused=batch.attempts <= self._config.retries, answer=answer)
         if code.family is Family.REFRESH:
+            queue.stale_at = self._cluster.changes
             self._once("metadata", self._refresh)
 
     def _may_retry(self, batch: ProducerBatch, answer: Answer) -> bool:

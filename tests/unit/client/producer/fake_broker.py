@@ -176,9 +176,7 @@ class FakeBroker:
                 TxnOffsetCommitResponseTopic(
                     name=topic.name,
                     partitions=tuple(
-                        TxnOffsetCommitResponsePartition(
-                            partition_index=row.partition_index, error_code=code
-                        )
+                        TxnOffsetCommitResponsePartition(partition_index=row.partition_index, error_code=code)
                         for row in topic.partitions
                     ),
                 )

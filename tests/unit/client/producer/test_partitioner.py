@@ -59,7 +59,9 @@ def test_a_column_of_keys_gets_the_partitions_of_its_keys(keys: list[bytes | Non
 @given(KEYS, st.data())
 def test_a_sorted_column_has_the_same_values(keys: list[bytes | None], data: st.DataObject) -> None:
     count = data.draw(st.integers(1, 5))
-    numbers = array("i", data.draw(st.lists(st.integers(0, count - 1), min_size=len(keys), max_size=len(keys))))
+    numbers = array(
+        "i", data.draw(st.lists(st.integers(0, count - 1), min_size=len(keys), max_size=len(keys)))
+    )
     order, bounds = array("q", bytes(8 * len(keys))), array("q", bytes(8 * (count + 1)))
     counting_order(numbers, count, order, bounds)
     assert list(order) == sorted(range(len(keys)), key=lambda i: (numbers[i], i))

@@ -58,7 +58,9 @@ def test_contradictions_are_refused(settings: dict[str, Any], message: str) -> N
 
 
 def test_without_idempotence_more_requests_may_be_in_flight() -> None:
-    assert config(acks="1", max_in_flight_requests_per_connection=9).max_in_flight_requests_per_connection == 9
+    assert (
+        config(acks="1", max_in_flight_requests_per_connection=9).max_in_flight_requests_per_connection == 9
+    )
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,11 @@ def test_the_size_is_that_of_the_encoded_batch(records: list[Any]) -> None:
         assert future is not None
         assert (future.index, future.timestamp) == (number, timestamp)
     given: Any = found.records
-    assert found.size == len(build_batch(given)) == len(build_batch([(*row[:3], row[3] or ()) for row in records]))
+    assert (
+        found.size
+        == len(build_batch(given))
+        == len(build_batch([(*row[:3], row[3] or ()) for row in records]))
+    )
     assert len(found) == len(records)
     key, value, _, headers = records[0]
     first: Any = found.records[:1]
