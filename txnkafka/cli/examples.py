@@ -85,6 +85,23 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
             "with a Kafka setting, and metrics for Prometheus",
         ),
     ),
+    "produce": (
+        Example("txnkafka produce orders --data data < orders.txt", "each line is a record"),
+        Example(
+            "txnkafka produce orders -K : --transactional-id import -b 127.0.0.1:9092",
+            "lines with keys (anna:a book), all or none of them",
+        ),
+        Example("txnkafka produce pictures cat.png dog.png -b 127.0.0.1:9092", "each file is a record"),
+    ),
+    "consume": (
+        Example("txnkafka consume orders -b 127.0.0.1:9092", "the values of all records, and of new ones"),
+        Example("txnkafka consume orders --data data -e -J", "all records as JSON lines"),
+        Example(
+            "txnkafka consume orders -o -10 -c 10 -f '%p %o %k %s\\n' -b 127.0.0.1:9092",
+            "the last ten records of a partition, with partition, offset and key",
+        ),
+        Example("txnkafka consume -G ledger orders bills -b 127.0.0.1:9092", "as a member of a group"),
+    ),
     "topics": (
         Example("txnkafka topics list --bootstrap 127.0.0.1:9092", "the topics of a cluster"),
         Example("txnkafka topics describe orders --data data", "partitions, offsets and settings of a topic"),
@@ -106,6 +123,15 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ),
         Example("txnkafka txn fence billing-0 -b 127.0.0.1:9092", "abort its transaction, stop its producer"),
     ),
+    "perf": (
+        Example("txnkafka perf produce orders --data data", "records a second into a data directory"),
+        Example(
+            "txnkafka perf produce orders --transactional-id perf --record-size 1000 -b 127.0.0.1:9092",
+            "in a transaction for each 1,000 records",
+        ),
+        Example("txnkafka perf consume orders -b 127.0.0.1:9092 --format json", "how fast they are read"),
+        Example("txnkafka perf transactions orders --count 500 --data data", "latency of small transactions"),
+    ),
     "simulate": (
         Example("txnkafka simulate --seed 1 --seeds 20 --processes 2", "twenty seeds, two at a time"),
         Example("txnkafka simulate --seed 17 --events 100000", "one seed, for longer"),
@@ -125,5 +151,7 @@ AFTER_INTERRUPTION: Final = {
     "repair": "the same command goes on where this one stopped",
     "handover": "run the same command again before another broker starts on the directory",
     "spark-bundle": "no bundle was written",
+    "produce": "records that were sent stay, unless they are in a transaction (--transactional-id)",
+    "perf": "records that were sent stay, unless their transaction was not committed",
 }
 """For commands that write; the others change nothing."""

@@ -67,15 +67,7 @@ class RecordText:
         printing = self._printing
         if printing.format == "csv" or (printing.format == "jsonl" and not printing.decodes):
             return self._compiled(topic_partition)
-        if printing.format == "jsonl":
-            lines = _json_lines(topic_partition, printing)
-        elif printing.format == "text":
-            lines = _text_lines(topic_partition, printing.encoding)
-        else:
-            template: Any = printing.format
-            lines = template_lines(
-                template, topic_partition, encoding=printing.encoding, terminal=sys.stdout.isatty()
-            )
+        lines = record_lines(topic_partition, printing)
         return lambda columns: lines(self._decoded(records_of(columns), topic_partition))
 
     def _compiled(self, topic_partition: TopicPartition) -> Text:
@@ -120,6 +112,16 @@ def _plain(content: object) -> object:
 
 
 Lines = Callable[[Iterable[Record]], Iterator[bytes]]
+
+
+def record_lines(topic_partition: TopicPartition, printing: Printing) -> Lines:
+    """Return the function that formats records of one partition, but not as CSV."""
+    if printing.format == "jsonl":
+        return _json_lines(topic_partition, printing)
+    if printing.format == "text":
+        return _text_lines(topic_partition, printing.encoding)
+    template: Any = printing.format
+    return template_lines(template, topic_partition, encoding=printing.encoding, terminal=sys.stdout.isatty())
 
 
 def _json_lines(topic_partition: TopicPartition, printing: Printing) -> Lines:
