@@ -1,0 +1,70 @@
+"""A program to kill: it fills the topic ``in`` of an embedded broker with numbers, and copies them to ``out``
+with one transaction for each poll.
+
+    python -m tests.server.client.copying DIRECTORY
+
+Lines of stdout: ``open``, ``sent N`` when the number N is acknowledged, ``copied N`` when all numbers up to N
+are committed.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from threading import Thread
+
+from txnkafka import Broker, TopicPartition, UnknownTopicOrPartitionError
+
+IN = TopicPartition("in", 0)
+PARTITIONS = 2  # of out
+
+
+def say(line: str) -> None:
+    """Write a line whole: two threads write."""
+    os.write(1, f"{line}\n".encode())
+
+
+def fill(broker: Broker) -> None:
+    """Send the numbers that follow the log, a few at a time."""
+    with broker.producer(linger_ms=0) as producer, broker.consumer() as reader:
+        number = reader.end_offsets([IN])[IN]
+        while True:
+            sent = [producer.send("in", b"%d" % (number + i), partition=0) for i in range(5)]
+            for future in sent:
+                say(f"sent {future.result().offset}")
+            number += len(sent)
+
+
+def copy(broker: Broker) -> None:
+    """Copy, with the offsets of the group in the same transaction."""
+    producer = broker.producer(transactional_id="copier")
+    consumer = broker.consumer("in", group_id="copier", enable_auto_commit=False)
+    while True:
+        records = consumer.poll(1000, max_records=4)
+        if not records:
+            continue
+        with producer.transaction():
+            for record in records:
+                assert record.value is not None
+                producer.send("out", record.value, partition=int(record.value) % PARTITIONS)
+            producer.send_offsets_to_transaction(consumer.positions(), consumer.group_metadata())
+        say(f"copied {records[-1].offset}")
+
+
+def main(directory: str) -> None:
+    """Run until the process is killed."""
+    settings = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
+    with Broker.open(directory, **settings) as broker:
+        with broker.admin() as admin:
+            try:
+                admin.describe_topics(["in"])
+            except UnknownTopicOrPartitionError:
+                admin.create_topic("in", partitions=1)
+                admin.create_topic("out", partitions=PARTITIONS)
+        say("open")
+        Thread(target=fill, args=(broker,), daemon=True).start()
+        copy(broker)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
