@@ -18,8 +18,8 @@ class CallerThread:
         thread = get_ident()
         if self._thread not in (None, thread):
             raise IllegalStateError(
-                "another thread is in a method of this consumer: use a consumer for each thread; only wakeup may "
-                "be called from any thread"
+                "another thread is in a method of this consumer: use a consumer for each thread; only wakeup "
+                "may be called from any thread"
             )
         self._thread = thread
         self._depth += 1

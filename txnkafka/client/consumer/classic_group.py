@@ -87,6 +87,7 @@ class ClassicGroup(Membership):
             counted = self._counted
             is_new = counted is not None and counted != self._partition_counts(counted)
             if is_new or self._joined_changes != self.subscription.changes:
+                self.holds_records = True  # until it has given up partitions
                 self._join_again()
 
     async def leave(self) -> None:

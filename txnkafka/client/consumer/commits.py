@@ -29,11 +29,13 @@ if TYPE_CHECKING:
     from txnkafka.client.consumer.consumer_config import ConsumerConfig
     from txnkafka.client.consumer.membership import Membership
     from txnkafka.client.consumer.subscription import Subscription
+    from txnkafka.client.group_metadata import ConsumerGroupMetadata
     from txnkafka.client.transport import Connection
     from txnkafka.model import TopicPartition
 
 LOG = logging.getLogger("txnkafka.client")
 _LOST: Final = {ErrorCode.UNKNOWN_MEMBER_ID, ErrorCode.ILLEGAL_GENERATION, ErrorCode.FENCED_MEMBER_EPOCH}
+_OLD_EPOCH: Final = {ErrorCode.STALE_MEMBER_EPOCH, *_LOST}
 
 T = TypeVar("T")
 Offsets = dict["TopicPartition", OffsetAndMetadata]
@@ -98,32 +100,37 @@ class Commits:
                 self._cluster.reactor.spawn(self.commit_quietly(offsets))
 
     async def _commit(self, offsets: Offsets) -> None:
-        config, membership = self.config, self.membership
+        membership = self.membership
+        if membership is not None and not membership.is_member:
+            raise self._not_a_member("the consumer has not joined it yet, or has lost its place")
         connection = await self._coordinator()
         version = connection.versions.pick("OffsetCommit", at_most=self._most(offsets), at_least=2)
         identity = None if membership is None else membership.identity()
-        message = write_commit(
-            config, identity, offsets, self._ids(offsets) if version >= FIRST_WITH_IDS else None
-        )
+        ids = self._ids(offsets) if version >= FIRST_WITH_IDS else None
+        message = write_commit(self.config, identity, offsets, ids)
         response = await self._cluster.request(connection, "OffsetCommit", version, message)
         for partition, code in read_commit(response, self._cluster.names, version):
+            if code in _LOST:
+                self._lost(code, identity)
+                raise self._not_a_member(code.name)
+            if code == ErrorCode.STALE_MEMBER_EPOCH and membership is not None:
+                raise _StaleEpochError(
+                    f"group {self.config.group_id!r}: the member epoch has changed meanwhile"
+                )
             if code != ErrorCode.NONE:
-                raise self._commit_error(code, partition)
+                reason = f"the offset of {partition} was not committed: {code.name}"
+                raise error_for(code, f"group {self.config.group_id!r}: {reason}")
 
-    def _commit_error(self, code: ErrorCode, partition: TopicPartition) -> KafkaError:
-        group_id, membership = self.config.group_id, self.membership
-        if code in _LOST:
-            if membership is not None:
-                membership.on_lost(code)
-            return CommitFailedError(
-                f"group {group_id!r}: the offset of {partition} was not committed ({code.name}): the consumer "
-                "is not a member of the current generation, because it did not poll within "
-                "max.poll.interval.ms or its session timed out; its partitions may belong to another member"
-            )
-        if code == ErrorCode.STALE_MEMBER_EPOCH and membership is not None and membership.is_member:
-            return _RetriedError(f"group {group_id!r}: the member epoch has changed meanwhile")
-        return error_for(
-            code, f"group {group_id!r}: the offset of {partition} was not committed: {code.name}"
+    def _lost(self, code: ErrorCode, identity: ConsumerGroupMetadata | None) -> None:
+        """Have the member join again, unless it has done that since the request."""
+        if self.membership is not None and self.membership.identity() == identity:
+            self.membership.on_lost(code)
+
+    def _not_a_member(self, reason: str) -> CommitFailedError:
+        return CommitFailedError(
+            f"group {self.config.group_id!r}: offsets were not committed ({reason}): the consumer is not a "
+            "member of the current generation, because it did not poll within max.poll.interval.ms or its session "
+            "timed out; its partitions may belong to another member"
         )
 
     # Committed offsets
@@ -146,7 +153,14 @@ class Commits:
         ids = self._ids(partitions) if version >= FIRST_WITH_IDS else None
         message = write_fetch(self.config, identity, partitions, ids, version)
         response = await self._cluster.request(connection, "OffsetFetch", version, message)
-        return read_committed_offsets(response, self.config.group_id, self._cluster.names, version)
+        try:
+            return read_committed_offsets(response, self.config.group_id, self._cluster.names, version)
+        except KafkaError as error:
+            if self.membership is not None and error.code in _OLD_EPOCH:
+                if error.code in _LOST:
+                    self._lost(error.code, identity)
+                raise _StaleEpochError(str(error)) from error
+            raise
 
     # Shared parts
 
@@ -191,12 +205,12 @@ class Commits:
             raise
 
 
-class _RetriedError(KafkaError):
+class _StaleEpochError(KafkaError):
     """The member epoch was old; the next attempt has the new one."""
 
     code = ErrorCode.STALE_MEMBER_EPOCH
 
     @property
     def retriable(self) -> bool:
-        """Return True: only members get this error."""
+        """Return True, unlike the code: this member stays in the group."""
         return True

@@ -108,6 +108,13 @@ class ConsumerCore:
         """End a call of the listener."""
         call.done.set(None)
 
+    def restore(self, positions: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        """Go back to positions before a ``poll`` whose records nobody has got."""
+        for partition, (offset, epoch) in positions.items():
+            state = self.subscription.assigned.get(partition)
+            if state is not None and state.position > offset:
+                state.seek(offset, epoch)
+
     def wakeup(self) -> None:
         """End the call that waits, or the next one that would, with WakeupError."""
         self._wakes = True

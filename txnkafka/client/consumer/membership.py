@@ -208,7 +208,7 @@ class Membership:
     def _on_poll_timer(self) -> None:
         if not self.is_over:
             LOG.warning(
-                "group %s: poll was not called for max.poll.interval.ms (%d ms): the consumer leaves its group, "
+                "group %s: poll was not called for max.poll.interval.ms (%d ms): the consumer leaves it, "
                 "and joins again with the next poll; process fewer records in a poll (max.poll.records), or "
                 "allow more time", self.config.group_id, self.config.max_poll_interval_ms,
             )  # fmt: skip

@@ -89,9 +89,9 @@ class Positions:
         config = self._commits.config
         if config.auto_offset_reset == "none":
             undecided = [state for state in states if state.place is Place.BY_POLICY]
-            error = NoOffsetForPartitionError(tuple(each.partition for each in undecided), config.group_id)
+            names = tuple(each.partition for each in undecided)
             for state in undecided:
-                state.failure = error
+                state.failure = NoOffsetForPartitionError(names, config.group_id)
             states = [state for state in states if state.place is not Place.BY_POLICY]
         if not states:
             return

@@ -17,7 +17,7 @@ Claims = Mapping[str, tuple[tuple[TopicPartition, ...], int]]
 
 
 class OwnedPartitions(NamedTuple):
-    """``by_member`` are the partitions in existing topics; ``disputed`` were claimed twice in a generation;
+    """``by_member`` are the partitions of subscribed topics that exist; ``disputed`` were claimed twice in a generation;
     ``older`` has the member and the generation of claims from generations before the highest."""
 
     by_member: dict[str, list[TopicPartition]]
@@ -28,12 +28,13 @@ class OwnedPartitions(NamedTuple):
     def of(cls, group: GroupSubscription, claims: Claims) -> OwnedPartitions:
         """Decide about the claims, in the order of the members."""
         by_member: dict[str, list[TopicPartition]] = {member_id: [] for member_id in sorted(group.members)}
+        existing = set(group.all_partitions())
         owners: dict[TopicPartition, str] = {}
         disputed: set[TopicPartition] = set()
         for member_id in by_member:
             partitions, generation_id = claims[member_id]
             for partition in partitions:
-                if partition.topic not in group.partitions:
+                if partition not in existing:
                     continue
                 other = owners.get(partition)
                 if other is None:
