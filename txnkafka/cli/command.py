@@ -14,6 +14,7 @@ from txnkafka.cli.examples import AFTER_INTERRUPTION, EXAMPLES
 from txnkafka.shown import nearest
 
 Function = TypeVar("Function", bound=Callable[..., object])
+NOTHING_CHANGED = "nothing was changed"
 QUIET, VERBOSE = -1, 1  # of ``Messages``
 
 
@@ -40,7 +41,11 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:
-            raise click.Abort(AFTER_INTERRUPTION.get(self.name or "", "nothing was changed")) from None
+            raise click.Abort(self.after_interruption()) from None
+
+    def after_interruption(self) -> str:
+        """Return the state that an interruption leaves."""
+        return AFTER_INTERRUPTION.get(self.name or "", NOTHING_CHANGED)
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""

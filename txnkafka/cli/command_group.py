@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from txnkafka.cli.command import Command
+from txnkafka.cli.command import NOTHING_CHANGED, Command
 from txnkafka.cli.examples import EXAMPLES
 from txnkafka.shown import nearest
 
@@ -14,7 +14,16 @@ COULD_NOT = 2
 
 
 class Subcommand(Command):
-    """A subcommand; its examples are those of its group that call it."""
+    """A subcommand; its examples are those of its group that call it. ``changes``: it sends requests that
+    change something."""
+
+    def __init__(self, *arguments: Any, changes: bool = False, **settings: Any) -> None:
+        super().__init__(*arguments, **settings)
+        self._changes = changes
+
+    def after_interruption(self) -> str:
+        """Return the state that an interruption leaves."""
+        return "requests that were sent may still take effect" if self._changes else NOTHING_CHANGED
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples."""

@@ -152,6 +152,6 @@ AFTER_INTERRUPTION: Final = {
     "handover": "run the same command again before another broker starts on the directory",
     "spark-bundle": "no bundle was written",
     "produce": "records that were sent stay, unless they are in a transaction (--transactional-id)",
-    "perf": "records that were sent stay, unless their transaction was not committed",
+    "groups": "requests of --reset-offsets and --delete that were sent may still take effect",
 }
 """For commands that write; the others change nothing."""

@@ -55,7 +55,7 @@ def _load_options(function: Function) -> Function:
     )  # fmt: skip
 
 
-@perf.command(short_help="Send records as fast as possible.")
+@perf.command(short_help="Send records as fast as possible.", changes=True)
 @click.argument("topic")
 @click.option(
     "--num-records", type=click.IntRange(min=1), default=100_000, show_default=True, help="Records to send."
@@ -154,7 +154,7 @@ def consume(
     return 0
 
 
-@perf.command(short_help="Commit small transactions, one after the other.")
+@perf.command(short_help="Commit small transactions, one after the other.", changes=True)
 @click.argument("topic")
 @click.option("--count", type=click.IntRange(min=1), default=1_000, show_default=True, help="Transactions.")
 @click.option(

@@ -107,7 +107,7 @@ def _topic_options(function: Function) -> Function:
     )
 
 
-@topics.command(short_help="Create topics.")
+@topics.command(short_help="Create topics.", changes=True)
 @_topic_options
 @click.option("--replication-factor", type=click.IntRange(min=1), help="Number of replicas.")
 @click.option("--if-not-exists", is_flag=True, help="Leave existing topics as they are.")
@@ -147,7 +147,7 @@ def create(
     return 0
 
 
-@topics.command(short_help="Add partitions, change settings.")
+@topics.command(short_help="Add partitions, change settings.", changes=True)
 @_topic_options
 @click.option("--delete-config", "deleted", multiple=True, metavar="KEY", help="Reset a setting. Repeatable.")
 @cluster_options
@@ -183,7 +183,7 @@ def alter(
     return 0
 
 
-@topics.command(short_help="Delete topics with their records.")
+@topics.command(short_help="Delete topics with their records.", changes=True)
 @click.argument("names", metavar="TOPIC...", nargs=-1, required=True)
 @click.option("--if-exists", is_flag=True, help="Ignore topics that do not exist.")
 @cluster_options

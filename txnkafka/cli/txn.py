@@ -225,7 +225,7 @@ def find_hanging(
     return FINDINGS if found else 0
 
 
-@txn.command(short_help="Abort a hanging transaction in its partition.")
+@txn.command(short_help="Abort a hanging transaction in its partition.", changes=True)
 @click.option("--topic", required=True, metavar="T", help="The topic.")
 @click.option("--partition", type=click.IntRange(min=0), required=True, metavar="P", help="The partition.")
 @click.option("--start-offset", type=click.IntRange(min=0), help="First offset of the transaction.")
@@ -276,7 +276,7 @@ def abort(
     return 0
 
 
-@txn.command(short_help="Fence the producers of transactional ids.")
+@txn.command(short_help="Fence the producers of transactional ids.", changes=True)
 @click.argument("ids", metavar="TRANSACTIONAL_ID...", nargs=-1, required=True)
 @cluster_options
 @click.pass_obj

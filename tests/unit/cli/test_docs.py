@@ -27,7 +27,7 @@ def test_every_command() -> None:
 
 NAMES = [
     "ls", "cat", "dump", "verify", "handover", "lso", "show", "txns", "groups", "stats", "export", "serve",
-    "simulate", "spark-bundle",
+    "produce", "consume", "topics", "txn", "perf", "simulate", "spark-bundle",
 ]  # fmt: skip
 
 
@@ -35,9 +35,17 @@ NAMES = [
 def test_every_option(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert command is not None
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    words = set(re.findall(r"-{1,2}[a-z][a-z-]*", section(name)))
+    commands = [command, *getattr(command, "commands", {}).values()]
+    options = [option for each in commands for option in each.params if isinstance(option, click.Option)]
+    words = set(re.findall(r"-{1,2}[a-zA-Z][a-z-]*", section(name)))
     assert [option for each in options for option in each.opts if option not in words] == []
+
+
+@pytest.mark.parametrize("name", ["topics", "txn", "perf"])
+def test_every_subcommand(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert isinstance(command, click.Group)
+    assert [each for each in command.commands if f"txnkafka {name} {each} " not in section(name)] == []
 
 
 @pytest.mark.parametrize(

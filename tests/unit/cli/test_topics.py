@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.cli.clusters import broker_on, hang, rows
 from tests.unit.cli.conftest import Run
+from txnkafka.cli.topics import topics
 
 
 @pytest.fixture
@@ -160,3 +161,21 @@ def test_subcommands_have_hints_and_examples(run: Run) -> None:
 def test_json_lines_are_one_object_each(run: Run, data: Path) -> None:
     lines = run("topics", "describe", "--data", data, "--format", "jsonl").lines
     assert [json.loads(line)["topic"] for line in lines] == ["bills", "orders"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["list"], "nothing was changed"),
+        (["delete", "orders"], "requests that were sent may still take effect"),
+    ],
+)
+def test_an_interrupted_subcommand(
+    run: Run, monkeypatch: pytest.MonkeyPatch, arguments: list[str], words: str
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(topics.commands[arguments[0]], "callback", interrupted)
+    answer = run("topics", *arguments, "--data", "/data")
+    assert answer == (130, "", f"txnkafka: error: interrupted; {words}\n")
