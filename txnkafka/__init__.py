@@ -7,10 +7,14 @@
         print(record.offset, record.key, record.value)
     print(partition.explain())                    # why a consumer gets no more, and what to do
 
-    with Broker.open("data") as broker:           # a broker of one node, for any Kafka client
-        bootstrap_servers = broker.serve("127.0.0.1:0")
+    with Broker.open("data") as broker:           # a broker of one node, in this process
+        producer = broker.producer(transactional_id="shop")
+        with producer.transaction():
+            producer.send("orders", b"a book", key=b"anna")
+        bootstrap_servers = broker.serve("127.0.0.1:0")       # for other clients
 
-The names here are these two classes, the types that they return, and the errors that they raise.
+The names here are ``LogDir``, ``Broker``, the clients ``Producer``, ``Consumer`` and ``Admin``, the types
+that they return, and the errors that they raise. ``txnkafka.aio`` has the clients for asyncio,
 ``txnkafka.commands`` has commands as functions, ``txnkafka.log`` the parts that logs are written with.
 Importing the package loads nothing else; each public name loads its module when it is first used.
 """
@@ -23,14 +27,28 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from txnkafka._core.columns import RecordColumns
     from txnkafka._core.read_committed import TransactionRange
+    from txnkafka.client.admin import Admin
+    from txnkafka.client.consumer import Consumer, ConsumerRecord, RebalanceListener
+    from txnkafka.client.group_metadata import ConsumerGroupMetadata
+    from txnkafka.client.offsets import OffsetAndMetadata
+    from txnkafka.client.producer import Producer, RecordFuture, RecordMetadata
     from txnkafka.embedded import Broker
     from txnkafka.errors import (
+        BufferExhaustedError,
+        ClientError,
+        ClosedError,
+        CommitFailedError,
+        ConcurrentTransactionsError,
         CorruptFileError,
         CorruptRecordError,
         DecodeError,
+        FencedInstanceIdError,
         FileChangedError,
         FlushUnderWayError,
+        IllegalGenerationError,
+        IllegalStateError,
         InvalidProducerEpochError,
+        InvalidProducerIdMappingError,
         InvalidRecordError,
         InvalidRequestError,
         InvalidTimestampError,
@@ -38,16 +56,24 @@ if TYPE_CHECKING:
         InvalidTxnStateError,
         KafkaError,
         KafkaStorageError,
+        KafkaTimeoutError,
         LogDirError,
         MessageTooLargeError,
         MissingPackageError,
+        NetworkError,
         OffsetOutOfRangeError,
         OutOfOrderSequenceError,
         ProduceError,
+        ProducerFencedError,
+        RebalanceInProgressError,
         RecordListTooLargeError,
+        TopicAlreadyExistsError,
+        TransactionAbortableError,
         TransactionCoordinatorFencedError,
+        UnknownMemberIdError,
         UnknownTopicOrPartitionError,
         UnsupportedCompressionTypeError,
+        UnsupportedVersionError,
     )
     from txnkafka.logdir import Finding, LogDir, PartitionView, ReadUnit, TopicView
     from txnkafka.logdir.explain import Explanation
@@ -63,20 +89,34 @@ if TYPE_CHECKING:
         TopicPartition,
     )
     from txnkafka.record.batch import Record
-    from txnkafka.wire.records import OffsetAndMetadata, TransactionMetadata
+    from txnkafka.wire.records import GroupOffset, TransactionMetadata
 
     __version__: str
 
 __all__ = [
+    "Admin",
     "Broker",
+    "BufferExhaustedError",
+    "ClientError",
+    "ClosedError",
+    "CommitFailedError",
+    "ConcurrentTransactionsError",
+    "Consumer",
+    "ConsumerGroupMetadata",
+    "ConsumerRecord",
     "CorruptFileError",
     "CorruptRecordError",
     "DecodeError",
     "Explanation",
+    "FencedInstanceIdError",
     "FileChangedError",
     "Finding",
     "FlushUnderWayError",
+    "GroupOffset",
+    "IllegalGenerationError",
+    "IllegalStateError",
     "InvalidProducerEpochError",
+    "InvalidProducerIdMappingError",
     "InvalidRecordError",
     "InvalidRequestError",
     "InvalidTimestampError",
@@ -85,10 +125,12 @@ __all__ = [
     "IsolationLevel",
     "KafkaError",
     "KafkaStorageError",
+    "KafkaTimeoutError",
     "LogDir",
     "LogDirError",
     "MessageTooLargeError",
     "MissingPackageError",
+    "NetworkError",
     "OffsetAndMetadata",
     "OffsetAndTimestamp",
     "OffsetOutOfRangeError",
@@ -97,40 +139,59 @@ __all__ = [
     "Partitions",
     "PendingOffset",
     "ProduceError",
+    "Producer",
+    "ProducerFencedError",
     "ProducerIdAndEpoch",
     "ProducerStateEntry",
     "ReadUnit",
+    "RebalanceInProgressError",
+    "RebalanceListener",
     "Record",
     "RecordColumns",
+    "RecordFuture",
     "RecordListTooLargeError",
+    "RecordMetadata",
     "TimestampType",
+    "TopicAlreadyExistsError",
     "TopicPartition",
     "TopicView",
+    "TransactionAbortableError",
     "TransactionCoordinatorFencedError",
     "TransactionMetadata",
     "TransactionRange",
+    "UnknownMemberIdError",
     "UnknownTopicOrPartitionError",
     "UnsupportedCompressionTypeError",
+    "UnsupportedVersionError",
     "Verdict",
     "__version__",
 ]
 
 _MODULES = {
+    "Admin": "client.admin",
     "Broker": "embedded",
+    "GroupOffset": "wire.records",
+    "Consumer": "client.consumer",
+    "ConsumerGroupMetadata": "client.group_metadata",
+    "ConsumerRecord": "client.consumer",
     "Explanation": "logdir.explain",
     "Finding": "logdir",
     "IsolationLevel": "model",
     "LogDir": "logdir",
-    "OffsetAndMetadata": "wire.records",
+    "OffsetAndMetadata": "client.offsets",
     "OffsetAndTimestamp": "logdir.timestamps",
     "PartitionView": "logdir",
     "Partitions": "logdir.partitions",
     "PendingOffset": "logdir.groups",
+    "Producer": "client.producer",
     "ProducerIdAndEpoch": "model",
     "ProducerStateEntry": "model",
     "ReadUnit": "logdir",
+    "RebalanceListener": "client.consumer",
     "Record": "record.batch",
     "RecordColumns": "_core.columns",
+    "RecordFuture": "client.producer",
+    "RecordMetadata": "client.producer",
     "TimestampType": "model",
     "TopicPartition": "model",
     "TopicView": "logdir",

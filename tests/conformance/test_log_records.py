@@ -20,8 +20,8 @@ from tests.unit.wire.make_kafka_samples import Chooser
 from txnkafka.model import TopicPartition
 from txnkafka.wire.reader import UNKNOWN_TAGGED_FIELDS, read_message
 from txnkafka.wire.records import (
+    GroupOffset,
     LogRecord,
-    OffsetAndMetadata,
     TransactionMetadata,
     TransactionState,
     encode_metadata,
@@ -233,7 +233,7 @@ def test_kafka_loads_a_state_with_a_last_epoch(kafka: Kafka) -> None:
 def test_kafkas_group_coordinator_writes_the_same_offsets(kafka: Kafka) -> None:
     chosen = random.Random(SEED)
     for _ in range(TYPED_SAMPLES):
-        committed = OffsetAndMetadata(
+        committed = GroupOffset(
             group=chosen.choice(("", "g", "\u00fcn\u00efcode-\u2603")),
             topic=chosen.choice(("t", "x" * 249)),
             partition=chosen.getrandbits(31),

@@ -17,8 +17,8 @@ from tests.fuzz.mutations import boundary_number, put_number, resize_bytes
 from txnkafka.errors import CorruptRecordError
 from txnkafka.record import parse_control_key, parse_end_txn_marker
 from txnkafka.wire.records import (
+    GroupOffset,
     LogRecord,
-    OffsetAndMetadata,
     TransactionMetadata,
     decode_control_body,
     decode_group_log,
@@ -113,7 +113,7 @@ def _transaction(key: bytes | None, value: bytes | None) -> LogRecord:
 
 def _group(key: bytes | None, value: bytes | None) -> LogRecord:
     record = decode_group_log(key, value)
-    committed = OffsetAndMetadata.of(record)
+    committed = GroupOffset.of(record)
     assert committed is None or record.type == "offset_commit"
     # of consumers' groups the members are shown as fields, which are not written
     if record.error is None and (record.value or {}).get("protocol_type") != "consumer":

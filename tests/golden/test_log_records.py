@@ -17,8 +17,8 @@ from tests.models.record_batch import CONTROL, BatchHeader, Record, decode_batch
 from tests.unit.wire.kafka_classes import snake_keys
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import (
+    GroupOffset,
     LogRecord,
-    OffsetAndMetadata,
     TransactionMetadata,
     TransactionState,
     decode_control_body,
@@ -243,7 +243,7 @@ def test_committed_offsets_have_their_topic_id_unless_a_transaction_wrote_them()
         for each, partition in DECODED
         if each is case
         for record, _, _ in dumped_records(case, partition)
-        if (commit := OffsetAndMetadata.of(record)) is not None
+        if (commit := GroupOffset.of(record)) is not None
     ]
     in_transactions = {commit.group for commit in commits if commit.topic_id is None}
     assert in_transactions == {"txn-committed", "txn-aborted", "txn-pending", "txn-mixed", "txn-prepared"}

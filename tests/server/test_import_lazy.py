@@ -19,6 +19,10 @@ PACKAGE = Path(txnkafka.__file__).parent
 ROOMS = sorted(f"txnkafka.{init.parent.name}" for init in PACKAGE.glob("*/__init__.py"))
 
 
+# imported where Spark or an event loop runs; they must not import more
+NEEDED = {"txnkafka.spark": ["pyspark"], "txnkafka.aio": ["asyncio"]}
+
+
 def loaded_by(module: str) -> list[str]:
     program = f"import sys, {module}; print(*(name for name in {HEAVY} if name in sys.modules))"
     command = [sys.executable, "-c", program]
@@ -27,8 +31,7 @@ def loaded_by(module: str) -> list[str]:
 
 @pytest.mark.parametrize("module", ["txnkafka", "txnkafka.cli.main", "txnkafka.log", *ROOMS])
 def test_loads_nothing_heavy(module: str) -> None:
-    # txnkafka.spark is imported where Spark runs; it must not import more
-    assert loaded_by(module) == (["pyspark"] if module == "txnkafka.spark" else [])
+    assert loaded_by(module) == NEEDED.get(module, [])
 
 
 def test_a_heavy_import_would_be_seen() -> None:
@@ -52,8 +55,8 @@ def test_reading_loads_no_broker() -> None:
     assert [name for name in loaded if name.startswith(rooms)] == []
 
 
-def test_broker_loads_the_server() -> None:
-    assert "asyncio" in loaded_by("txnkafka.embedded")
+def test_only_serving_loads_an_event_loop() -> None:
+    assert "asyncio" in loaded_by("txnkafka.server.server_thread")
 
 
 @pytest.mark.parametrize(

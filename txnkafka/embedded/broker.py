@@ -32,7 +32,6 @@ from txnkafka.env.memory_directory import memory_directory
 from txnkafka.errors import KafkaStorageError
 from txnkafka.server.listeners import address_text, parse_address
 from txnkafka.server.server_settings import server_settings
-from txnkafka.server.server_thread import ServerThread
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from txnkafka.client.consumer import Consumer
     from txnkafka.client.producer import Producer
     from txnkafka.env import Clock, DataFiles
+    from txnkafka.server.server_thread import ServerThread
 
 __all__ = ["Broker"]
 
@@ -72,9 +72,9 @@ class Broker:
         """Open the data directory at ``path``, or create it; recover its logs if it was not closed cleanly.
 
         ``settings`` are Kafka's settings of a broker, with dots or underscores: ``num_partitions=3``, or
-        ``**{"num.partitions": 3}``; ``group.initial.rebalance.delay.ms`` is 0 by default, so that a first member
-        of a group gets its partitions at once. ``durability`` is ``fsync`` (appends are acknowledged after they are
-        synced to the disk) or ``page_cache`` (before, like Apache Kafka).
+        ``**{"num.partitions": 3}``; ``group.initial.rebalance.delay.ms`` is 0 by default, so that the first
+        member of a group gets its partitions at once. ``durability`` is ``fsync`` (appends are acknowledged
+        after they are synced to the disk) or ``page_cache`` (before, like Apache Kafka).
 
         Raises ValueError for settings that ``txnkafka serve`` refuses; LogDirError for a directory that
         another process has locked (with its process id), that contains other files, or that belongs to
@@ -175,6 +175,8 @@ class Broker:
         Raises OSError if the address is in use or not of this machine, and the broker can serve another one
         then; ValueError for a wrong address and for listeners that are not served; KafkaError if it serves
         already; KafkaStorageError after ``close``; LogDirError in a forked child."""
+        from txnkafka.server.server_thread import ServerThread  # loads asyncio
+
         self._process.check(self.path)
         with self._lock:
             opened = self._opened()

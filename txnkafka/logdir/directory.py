@@ -34,7 +34,7 @@ from txnkafka.storage.formats.kafka_files import holds_log
 if TYPE_CHECKING:
     from txnkafka.logdir.coordinator import CoordinatorView
     from txnkafka.logdir.groups import GroupsView, PendingOffset
-    from txnkafka.wire.records import OffsetAndMetadata, TransactionMetadata
+    from txnkafka.wire.records import GroupOffset, TransactionMetadata
 
 MOST_NAMED, MOST_SEARCHED = 3, 100
 
@@ -172,7 +172,7 @@ class LogDir(PartitionTables):
         """Return the state of every transactional id in the ``__transaction_state`` partitions here."""
         return dict(self.coordinator.transactions)
 
-    def committed_offsets(self) -> dict[tuple[str, TopicPartition], OffsetAndMetadata]:
+    def committed_offsets(self) -> dict[tuple[str, TopicPartition], GroupOffset]:
         """Return the committed offset of each (group, topic partition)."""
         return dict(self.groups.committed)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from txnkafka.logdir.group_members import GroupMember
     from txnkafka.logdir.groups import GroupsView
     from txnkafka.model import TopicPartition
-    from txnkafka.wire.records import OffsetAndMetadata
+    from txnkafka.wire.records import GroupOffset
 
 
 class PendingCommit(NamedTuple):
@@ -45,7 +45,7 @@ class GroupLag(NamedTuple):
 
     group: str
     topic_partition: TopicPartition
-    committed: OffsetAndMetadata | None
+    committed: GroupOffset | None
     pending: tuple[PendingCommit, ...]
     member: GroupMember | None
     report: Explanation | None

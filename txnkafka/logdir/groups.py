@@ -14,7 +14,7 @@ from txnkafka.coordinator import Offsets
 from txnkafka.logdir.group_members import GroupMember, GroupMembers
 from txnkafka.logdir.replay import damaged, replay
 from txnkafka.model import TopicPartition
-from txnkafka.wire.records import OffsetAndMetadata, decode_group_log
+from txnkafka.wire.records import GroupOffset, decode_group_log
 
 if TYPE_CHECKING:
     from txnkafka.coordinator import CommittedOffset
@@ -27,14 +27,14 @@ class PendingOffset(NamedTuple):
 
     producer_id: int
     record_offset: int
-    committed: OffsetAndMetadata
+    committed: GroupOffset
 
 
 class GroupsView(NamedTuple):
     """Committed and pending offsets in this directory's partitions with the numbers ``partitions``, and the
     member assigned to each topic partition."""
 
-    committed: dict[tuple[str, TopicPartition], OffsetAndMetadata]
+    committed: dict[tuple[str, TopicPartition], GroupOffset]
     pending: dict[tuple[str, TopicPartition], list[PendingOffset]]
     partitions: tuple[int, ...]
     findings: tuple[Finding, ...]
@@ -68,10 +68,10 @@ def _kept_bytes(offsets: Offsets, members: GroupMembers) -> int:
 
 def _decoded(
     view: LogView, records: Iterable[CommittedOffset], findings: list[Finding]
-) -> Iterator[tuple[tuple[str, TopicPartition], int, OffsetAndMetadata]]:
+) -> Iterator[tuple[tuple[str, TopicPartition], int, GroupOffset]]:
     for record_offset, key, raw in records:
         record = decode_group_log(key, raw)
-        value = OffsetAndMetadata.of(record)
+        value = GroupOffset.of(record)
         if value is None:
             findings.append(damaged(view, f"the record at offset {record_offset}: {record.error}"))
             continue

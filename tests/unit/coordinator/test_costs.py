@@ -18,7 +18,7 @@ from txnkafka.coordinator.group.offsets.group_offsets import GroupOffsets
 from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.group_log import (
-    OffsetAndMetadata,
+    GroupOffset,
     encode_offset_commit_key,
     encode_offset_commit_value,
 )
@@ -42,7 +42,7 @@ def pending_offsets(producers: int) -> GroupOffsets:
     """Each producer is about to commit one offset."""
     offsets = GroupOffsets()
     for number in range(producers):
-        value = encode_offset_commit_value(OffsetAndMetadata("g", "t", number, 1, 0, "", 0, -1, None))
+        value = encode_offset_commit_value(GroupOffset("g", "t", number, 1, 0, "", 0, -1, None))
         key = encode_offset_commit_key("g", "t", number)
         offsets.replay(LogEvent(number, number, None, key, value))
     return offsets

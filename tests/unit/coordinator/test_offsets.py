@@ -10,7 +10,7 @@ from tests.models.committed_offsets import Commit, End, Event, Tombstone, commit
 from tests.models.coordinator_log import offset_commit_key
 from tests.unit.coordinator.histories import EVENTS, KEYS, commit
 from txnkafka.coordinator import KEPT_RECORD, CommittedOffset, LogEvent, Offsets
-from txnkafka.wire.records import OffsetAndMetadata, decode_group_log
+from txnkafka.wire.records import GroupOffset, decode_group_log
 
 
 def log_event(event: Event, offset: int) -> LogEvent:
@@ -29,7 +29,7 @@ def replayed(history: list[Event]) -> Offsets:
 
 
 def offset_of(record: CommittedOffset) -> int:
-    found = OffsetAndMetadata.of(decode_group_log(record.key, record.value))
+    found = GroupOffset.of(decode_group_log(record.key, record.value))
     assert found is not None
     return found.offset
 

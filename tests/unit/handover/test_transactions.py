@@ -16,7 +16,7 @@ from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 from txnkafka.wire.records.group_log import (
     ConsumerRecordType,
-    OffsetAndMetadata,
+    GroupOffset,
     encode_consumer_record,
     encode_group_key,
     encode_group_value,
@@ -82,7 +82,7 @@ def rows(files: MemoryFiles, to: Owner = Owner.KAFKA) -> list[GroupRow]:
 
 
 def offset_of(group: str, partition: int = 0) -> tuple[bytes, bytes]:
-    value = OffsetAndMetadata(group, "t", partition, 5, -1, "", NOW, -1, None)
+    value = GroupOffset(group, "t", partition, 5, -1, "", NOW, -1, None)
     return encode_offset_commit_key(group, "t", partition), encode_offset_commit_value(value)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from txnkafka.wire.records import LogRecord, OffsetAndMetadata, decode_group_log
+from txnkafka.wire.records import GroupOffset, LogRecord, decode_group_log
 from txnkafka.wire.records.consumer_protocol import decode_assignment, decode_subscription
 
 KEY = bytes.fromhex("0001 0009 672d636c6173736963 0002 696e 00000000")
@@ -49,7 +49,7 @@ def test_the_observed_transactional_commit() -> None:
         4,
         None,
     )
-    assert OffsetAndMetadata.of(record) == OffsetAndMetadata(
+    assert GroupOffset.of(record) == GroupOffset(
         group="g-classic",
         topic="in",
         partition=0,
@@ -81,7 +81,7 @@ def test_the_observed_transactional_commit() -> None:
 def test_every_version_of_an_offset(
     value: str, leader_epoch: int, expire_timestamp: int, topic_id: str | None
 ) -> None:
-    committed = OffsetAndMetadata.of(decode_group_log(KEY, bytes.fromhex(value)))
+    committed = GroupOffset.of(decode_group_log(KEY, bytes.fromhex(value)))
     assert committed is not None
     assert (committed.offset, committed.metadata, committed.commit_timestamp) == (3, "m", COMMITTED_AT)
     assert committed.leader_epoch == leader_epoch
@@ -92,20 +92,20 @@ def test_the_oldest_key_has_the_oldest_value() -> None:
     key, value = b"\0\0" + KEY[2:], bytes.fromhex("0000 0000000000000003 0001 6d 000001a1fd5a85ea")
     record = decode_group_log(key, value)
     assert (record.type, record.key_version) == ("offset_commit", 0)
-    committed = OffsetAndMetadata.of(record)
+    committed = GroupOffset.of(record)
     assert committed is not None
     assert (committed.group, committed.offset) == ("g-classic", 3)
     later = decode_group_log(key, VALUE)
     assert later.error == "value: offset_commit version 4 is not known (known: 0) (byte 0)"
-    assert OffsetAndMetadata.of(later) is None
+    assert GroupOffset.of(later) is None
 
 
 def test_a_tombstone_and_other_types_are_no_offsets() -> None:
     tombstone = decode_group_log(KEY, None)
     assert tombstone.is_tombstone
     assert tombstone.error is None
-    assert OffsetAndMetadata.of(tombstone) is None
-    assert OffsetAndMetadata.of(decode_group_log(GROUP_KEY, group(b"consumer", b"", b""))) is None
+    assert GroupOffset.of(tombstone) is None
+    assert GroupOffset.of(decode_group_log(GROUP_KEY, group(b"consumer", b"", b""))) is None
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_a_value_that_is_cut_off_is_kept_as_it_is(value: bytes) -> None:
     record = decode_group_log(KEY, value)
     assert (record.type, record.value, record.raw_value) == ("offset_commit", None, value)
     assert record.error is not None
-    assert OffsetAndMetadata.of(record) is None
+    assert GroupOffset.of(record) is None
 
 
 @given(
@@ -192,7 +192,7 @@ def test_a_value_that_is_cut_off_is_kept_as_it_is(value: bytes) -> None:
 )
 def test_no_bytes_raise(key: tuple[int, bytes] | None, value: tuple[int, bytes] | None) -> None:
     record = decode_group_log(*(part and bytes([0, part[0]]) + part[1] for part in (key, value)))
-    OffsetAndMetadata.of(record)
+    GroupOffset.of(record)
     json.dumps(record.as_dict(), allow_nan=False)
     understood = record.key is not None and (value is None or record.value is not None)
     assert understood or record.error is not None

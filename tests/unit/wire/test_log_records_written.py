@@ -26,8 +26,8 @@ from tests.unit.wire.test_transaction_log import (
 from tests.unit.wire.values import INTEGERS, TEXT, values_of
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records import (
+    GroupOffset,
     LogRecord,
-    OffsetAndMetadata,
     TransactionMetadata,
     TransactionState,
     decode_group_log,
@@ -139,14 +139,14 @@ def test_ids_that_cannot_be_written() -> None:
 
 
 def test_an_offset_is_written_as_a_broker_wrote_it() -> None:
-    committed = OffsetAndMetadata.of(decode_group_log(OFFSET_KEY, OFFSET_VALUE))
+    committed = GroupOffset.of(decode_group_log(OFFSET_KEY, OFFSET_VALUE))
     assert committed is not None
     assert encode_offset_commit_key(committed.group, committed.topic, committed.partition) == OFFSET_KEY
     assert encode_offset_commit_value(committed) == OFFSET_VALUE
 
 
 OFFSETS = st.builds(
-    OffsetAndMetadata,
+    GroupOffset,
     group=TEXT,
     topic=TEXT,
     partition=INT32,
@@ -160,16 +160,16 @@ OFFSETS = st.builds(
 
 
 @given(OFFSETS)
-def test_an_offset_is_read_as_it_was_written(committed: OffsetAndMetadata) -> None:
+def test_an_offset_is_read_as_it_was_written(committed: GroupOffset) -> None:
     key = encode_offset_commit_key(committed.group, committed.topic, committed.partition)
-    read = OffsetAndMetadata.of(decode_group_log(key, encode_offset_commit_value(committed)))
+    read = GroupOffset.of(decode_group_log(key, encode_offset_commit_value(committed)))
     if committed.expire_timestamp != -1:
         committed = replace(committed, leader_epoch=-1, topic_id=None)  # version 1 has neither
     assert read == committed
 
 
 def test_an_offset_that_cannot_be_written() -> None:
-    committed = OffsetAndMetadata("g", "t", 0, 2**63, -1, "", 0, -1, None)
+    committed = GroupOffset("g", "t", 0, 2**63, -1, "", 0, -1, None)
     with pytest.raises(SchemaError, match=r"^value\.offset: 9223372036854775808 is no int64$"):
         encode_offset_commit_value(committed)
     with pytest.raises(SchemaError, match=r"^key\.partition: -2147483649 is no int32$"):

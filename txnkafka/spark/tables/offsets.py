@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from txnkafka.logdir import PartitionView
-    from txnkafka.wire.records import OffsetAndMetadata
+    from txnkafka.wire.records import GroupOffset
 
 COLUMNS = table_columns(
     {
@@ -78,7 +78,7 @@ def _partition(view: PartitionView, options: ReadOptions) -> Iterator[tuple[Any,
             yield *_row(offset.committed), True, offset.producer_id
 
 
-def _row(committed: OffsetAndMetadata) -> tuple[Any, ...]:
+def _row(committed: GroupOffset) -> tuple[Any, ...]:
     return (
         committed.group,
         committed.topic,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from txnkafka.wire.records.control_body import decode_control_body, encode_leader_change, encode_voter
 from txnkafka.wire.records.group_log import (
-    OffsetAndMetadata,
+    GroupOffset,
     decode_group_log,
     encode_group_log,
     encode_offset_commit_key,
@@ -21,8 +21,8 @@ from txnkafka.wire.records.transaction_log import (
 
 __all__ = [
     "UNKNOWN_TYPE",
+    "GroupOffset",
     "LogRecord",
-    "OffsetAndMetadata",
     "TransactionMetadata",
     "TransactionState",
     "decode_control_body",

@@ -38,7 +38,7 @@ from txnkafka.wire.schema import (
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetAndMetadata:
+class GroupOffset:
     """An offset that a group committed for a partition; ``offset`` is the next one to read."""
 
     group: str
@@ -52,7 +52,7 @@ class OffsetAndMetadata:
     topic_id: str | None
 
     @classmethod
-    def of(cls, record: LogRecord) -> OffsetAndMetadata | None:
+    def of(cls, record: LogRecord) -> GroupOffset | None:
         """Convert a decoded record; None for a tombstone, another type, and a record that could not be
         decoded."""
         if record.type != OFFSET_COMMIT_TYPE or record.key is None or record.value is None:
@@ -96,7 +96,7 @@ def encode_offset_commit_key(group: str, topic: str, partition: int) -> bytes:
     return encode_key(_OFFSET_COMMIT_KEY, OFFSET_COMMIT_KEY_TYPE, fields)
 
 
-def encode_offset_commit_value(committed: OffsetAndMetadata) -> bytes:
+def encode_offset_commit_value(committed: GroupOffset) -> bytes:
     """Return the value for ``encode_offset_commit_key``. The version is 1, without leader epoch and topic id,
     for an offset with an explicit expiry time, else 4 (``newOffsetCommitRecord`` of Kafka 4.3). Raises
     SchemaError."""

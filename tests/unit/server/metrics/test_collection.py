@@ -25,7 +25,7 @@ from txnkafka.server.peer import Node as Address
 from txnkafka.server.peer import Peer
 from txnkafka.wire.messages import APIS
 from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from txnkafka.wire.records.group_log import OffsetAndMetadata
+from txnkafka.wire.records.group_log import GroupOffset
 
 NONE = ErrorCode.NONE
 
@@ -156,15 +156,15 @@ def test_the_work_for_lag_is_bounded(node: Node, monkeypatch: pytest.MonkeyPatch
     """Of many groups with many partitions, offsets beyond the limit are not even decoded."""
     for group in "ghi":
         commit(node, group, {("t", 0): 0, ("t", 1): 0})
-    decoded: list[OffsetAndMetadata] = []
+    decoded: list[GroupOffset] = []
 
-    class Counting(OffsetAndMetadata):
+    class Counting(GroupOffset):
         @classmethod
-        def of(cls, record: Any) -> OffsetAndMetadata:
-            decoded.append(OffsetAndMetadata.of(record))
+        def of(cls, record: Any) -> GroupOffset:
+            decoded.append(GroupOffset.of(record))
             return decoded[-1]
 
-    monkeypatch.setattr(group_offsets, "OffsetAndMetadata", Counting)
+    monkeypatch.setattr(group_offsets, "GroupOffset", Counting)
     monkeypatch.setattr(collection, "MOST_SERIES", 4)
     found = values(node)
     assert sum(key[0] == "txnkafka_group_lag" for key in found) == len(decoded) == 4

@@ -13,7 +13,7 @@ from txnkafka.coordinator.group.offsets.committed_offsets import OFFSET_COMMIT_K
 from txnkafka.coordinator.log_event import LogEvent
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
-from txnkafka.wire.records.group_log import OffsetAndMetadata, decode_group_log, encode_offset_commit_key
+from txnkafka.wire.records.group_log import GroupOffset, decode_group_log, encode_offset_commit_key
 
 _VERSION = 2  # bytes of the version of a key
 _LENGTH = 2  # bytes of the length before a string
@@ -65,7 +65,7 @@ class GroupOffsets:
             return CommittedOffset()
         return CommittedOffset(found.offset, found.leader_epoch, found.metadata, topic_id=found.topic_id)
 
-    def committed(self, group: str) -> Iterator[OffsetAndMetadata]:
+    def committed(self, group: str) -> Iterator[GroupOffset]:
         """Yield the committed offsets of a group."""
         for name in self._names_of(group):
             found = self._decoded(name)
@@ -77,7 +77,7 @@ class GroupOffsets:
         """The number of committed offsets of all groups."""
         return len(self._offsets.committed)
 
-    def all_committed(self) -> Iterator[OffsetAndMetadata]:
+    def all_committed(self) -> Iterator[GroupOffset]:
         """Yield the committed offsets of all groups, each decoded on its turn; a new commit does not
         change their order."""
         for names in self._names.values():
@@ -130,11 +130,11 @@ class GroupOffsets:
     def _is_pending(self, name: bytes) -> bool:
         return name in self._offsets.producers
 
-    def _decoded(self, name: bytes) -> OffsetAndMetadata | None:
+    def _decoded(self, name: bytes) -> GroupOffset | None:
         record = self._offsets.committed.get(name)
         if record is None:
             return None
-        return OffsetAndMetadata.of(decode_group_log(OFFSET_COMMIT_KEYS[1] + name, record.value))
+        return GroupOffset.of(decode_group_log(OFFSET_COMMIT_KEYS[1] + name, record.value))
 
 
 def ends_of(topic: str, numbers: Iterable[int]) -> Mapping[bytes, None]:

@@ -20,7 +20,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_TIMESTAMP, ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.records.consumer_protocol import decode_subscription
 from txnkafka.wire.records.group_log import (
-    OffsetAndMetadata,
+    GroupOffset,
     encode_offset_commit_key,
     encode_offset_commit_value,
 )
@@ -59,7 +59,7 @@ class OffsetManager:
             if len(wanted.metadata) > self._rebalance.config.metadata_max_bytes:
                 errors[partition] = E.OFFSET_METADATA_TOO_LARGE
                 continue
-            value = OffsetAndMetadata(
+            value = GroupOffset(
                 identity.group_id, *partition, wanted.offset, wanted.leader_epoch, wanted.metadata,
                 self._rebalance.now_ms, wanted.expire_timestamp,
                 wanted.topic_id if wanted.stores_topic_id else None,
