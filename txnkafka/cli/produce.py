@@ -151,7 +151,7 @@ class Sending:
             self._topic,
             record.value,
             record.key,
-            partition=self._partition if self._partition is not None else record.partition,
+            partition=self._partition,
             timestamp=record.timestamp,
             headers=(*record.headers, *self._headers),
         )
@@ -209,7 +209,8 @@ def _parts(files: tuple[str, ...], delimiter: bytes) -> Iterator[list[bytes]]:
     from txnkafka.cli.record_input import pieces
 
     if not files:
-        yield from pieces(sys.stdin.buffer.read1, delimiter)
+        stdin: Any = sys.stdin.buffer
+        yield from pieces(stdin.read1, delimiter)
     for name in files:
         with open(name, "rb") as file:
             yield from pieces(file.read1, delimiter)

@@ -23,7 +23,6 @@ class InputRecord(NamedTuple):
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
-    partition: int | None = None
     timestamp: int | None = None
 
 
@@ -68,8 +67,8 @@ class Lines(NamedTuple):
 
 def json_record(line: bytes, number: int) -> InputRecord:
     """Return the record in line ``number`` of JSON lines. Key and value are text, base64 with the field
-    ``key_encoding`` or ``value_encoding``, null, or other JSON, which is written as text. Raises
-    KafkaError."""
+    ``key_encoding`` or ``value_encoding``, null, or other JSON, which is written as text. The other fields,
+    but headers and timestamp, are those of another topic, and are ignored. Raises KafkaError."""
     try:
         row = json.loads(line)
         if not isinstance(row, dict):
@@ -79,7 +78,6 @@ def json_record(line: bytes, number: int) -> InputRecord:
             _content(row.get("key"), row.get("key_encoding")),
             _content(row.get("value"), row.get("value_encoding")),
             headers,
-            row.get("partition"),
             row.get("timestamp"),
         )
     except (ValueError, TypeError) as error:
