@@ -14,7 +14,7 @@ COULD_NOT = 2
 
 
 class Subcommand(Command):
-    """A subcommand; its examples are those of its group that call it. ``changes``: it sends requests that
+    """A subcommand; the examples of its group that call it are its examples. ``changes``: it sends requests that
     change something."""
 
     def __init__(self, *arguments: Any, changes: bool = False, **settings: Any) -> None:

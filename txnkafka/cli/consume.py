@@ -83,7 +83,7 @@ def consume(
     """Print the records of TOPICs from the beginning, and new ones as they come, until Ctrl-C.
 
     With -G the partitions are divided among the members of GROUP. It continues at its committed offsets, and
-    commits what was printed. A topic that begins with ^ is a regular expression then.
+    commits the offsets of printed records. A TOPIC that begins with ^ is a regular expression then.
 
     Exit status: 130 after Ctrl-C."""
     span = range_of(bounds, in_group=group is not None)
@@ -116,7 +116,7 @@ def consume(
 
 
 class Reading:
-    """Prints the records of a consumer, and commits the offsets of its group after what was printed."""
+    """Prints the records of a consumer, and commits the offsets of its group after printed records."""
 
     def __init__(
         self, consumer: Consumer, write: Write, most: int | None, *, in_group: bool, unbuffered: bool

@@ -55,7 +55,7 @@ class BoundType(click.ParamType):  # type: ignore[type-arg]  # generic from clic
 
 
 class Range(NamedTuple):
-    """Where to begin, and the time at which to end."""
+    """The start, and the time of the end."""
 
     start: Bound
     end_time: int | None

@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from txnkafka.cli.command import Command
 from txnkafka.cli.judgement import Judges, judge_options
-from txnkafka.cli.live_groups import Request, live_options
+from txnkafka.cli.live_groups import Request, Selection, live_options
 from txnkafka.cli.live_groups import run as run_live
 from txnkafka.cli.named import is_named
 from txnkafka.cli.output import FORMATS, Layout, printable, write_json, write_paragraph, write_table
@@ -100,7 +100,8 @@ def groups(
     request = Request(options)
     if request.is_live:
         _check_live()
-        return run_live(messages, request, patterns, options["topic"], options["partition"], output_format)
+        selection = Selection(patterns, options["topic"], options["partition"])
+        return run_live(messages, request, selection, output_format)
     with Progress(messages) as progress:
         judges = Judges(messages, progress, **options)
         progress.phase("loading __consumer_offsets")

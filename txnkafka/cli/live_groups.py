@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
@@ -81,15 +81,21 @@ class Request:
             )
 
 
-def run(
-    messages: Messages,
-    request: Request,
-    patterns: tuple[str, ...],
-    topics: Topics,
-    partitions: Partitions,
-    output_format: str,
-) -> int:
+class Selection(NamedTuple):
+    """The groups of --group, and the partitions of --topic and --partition."""
+
+    patterns: tuple[str, ...]
+    topics: Topics
+    partitions: Partitions
+
+    def has(self, partition: TopicPartition) -> bool:
+        """Return whether a partition is selected."""
+        return is_chosen(partition, self.topics, self.partitions)
+
+
+def run(messages: Messages, request: Request, selection: Selection, output_format: str) -> int:
     """List groups of a cluster, reset their offsets or delete them; return the exit status."""
+    patterns = selection.patterns
     if (request.is_deletion or request.target is not None) and not patterns:
         raise click.UsageError("name the groups: --group GROUP")
     with opened(messages, request.cluster) as cluster, cluster.admin() as admin:
@@ -104,10 +110,10 @@ def run(
             rows: list[Row] = [{**each._asdict(), "group": each.group_id} for each in chosen]
             write_rows(rows, output_format, LISTED, {}, LAYOUT)
         elif request.target is not None:
-            rows = _reset(admin, request, request.target, names, topics, partitions)
+            rows = _reset(admin, request, request.target, names, selection)
             write_rows(rows, output_format, RESET, {}, LAYOUT)
         else:
-            rows = _lags(admin, names, topics, partitions)
+            rows = _lags(admin, names, selection)
             write_rows(rows, output_format, COLUMNS, WIDE, LAYOUT)
     if request.is_dry_run:
         messages.note("dry run: nothing was changed")
@@ -138,19 +144,14 @@ def _existing(admin: Admin, wanted: Collection[TopicPartition] | None = None) ->
 
 
 def _reset(
-    admin: Admin,
-    request: Request,
-    target: Target,
-    names: list[str],
-    topics: Topics,
-    partitions: Partitions,
+    admin: Admin, request: Request, target: Target, names: list[str], selection: Selection
 ) -> list[Row]:
     """Reset the partitions that groups have read, or with --topic all partitions of the topic."""
     rows: list[Row] = []
     for name in names:
         committed = {each: found.offset for each, found in admin.list_group_offsets(name).items()}
-        there = _existing(admin, None if topics or partitions else committed)
-        chosen = {each: committed.get(each) for each in there if is_chosen(each, topics, partitions)}
+        there = _existing(admin, None if selection.topics or selection.partitions else committed)
+        chosen = {each: committed.get(each) for each in there if selection.has(each)}
         offsets = new_offsets(admin, target, chosen)
         if not request.is_dry_run:
             admin.alter_group_offsets(name, offsets)
@@ -167,7 +168,7 @@ def _reset(
     return rows
 
 
-def _lags(admin: Admin, names: list[str], topics: Topics, partitions: Partitions) -> list[Row]:
+def _lags(admin: Admin, names: list[str], selection: Selection) -> list[Row]:
     from txnkafka.client.admin import OffsetSpec
 
     described = admin.describe_groups(names)
@@ -185,7 +186,7 @@ def _lags(admin: Admin, names: list[str], topics: Topics, partitions: Partitions
         row
         for name, group in described.items()
         for row in _group_rows(group, committed[name], stable, last)
-        if is_chosen(row.pop("place"), topics, partitions)
+        if selection.has(row.pop("place"))
     ]
 
 

@@ -38,7 +38,7 @@ def reset_options(function: Function) -> Function:
 
 
 class Target(NamedTuple):
-    """Where to reset to: one of ``CHOICES`` and its value."""
+    """The new place: one of ``CHOICES`` and its value."""
 
     choice: str
     value: int

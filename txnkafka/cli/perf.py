@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 
@@ -102,7 +102,7 @@ def produce(
                 with producer.transaction():
                     _send(producer, topic, _paced(part, throughput), record_size, latencies)
         seconds = running_seconds() - begin
-    _write("sent", num_records, num_records * record_size, seconds, latencies, output_format)
+    _write("sent", Measured(num_records, num_records * record_size, seconds, latencies), output_format)
     return 0
 
 
@@ -150,7 +150,7 @@ def consume(
                 if all(consumer.position(each) >= end for each, end in ends.items()):
                     break
             seconds = running_seconds() - begin
-    _write("read", records, size, seconds, [], output_format)
+    _write("read", Measured(records, size, seconds), output_format)
     return 0
 
 
@@ -195,7 +195,7 @@ def transactions(
             latencies.append(running_seconds() - start)
         seconds = running_seconds() - begin
     records = count * transaction_records
-    _write("sent", records, records * record_size, seconds, latencies, output_format, transactions=count)
+    _write("sent", Measured(records, records * record_size, seconds, latencies, count), output_format)
     return 0
 
 
@@ -248,35 +248,41 @@ def percentiles(latencies: Sequence[float]) -> dict[str, float]:
     return {name: round(1000 * value, 3) for name, value in {**found, "max": ordered[-1]}.items()}
 
 
-def _write(
-    verb: str,
-    records: int,
-    size: int,
-    seconds: float,
-    latencies: Sequence[float],
-    output_format: str,
-    transactions: int | None = None,
-) -> None:
-    seconds = max(seconds, 1e-9)
-    row: Row = {
-        "records": records,
-        "bytes": size,
-        "seconds": round(seconds, 3),
-        "records_per_second": round(records / seconds, 1),
-        "mib_per_second": round(size / MIB / seconds, 3),
-    }
-    if transactions is not None:
-        row |= {"transactions": transactions, "transactions_per_second": round(transactions / seconds, 1)}
-    if latencies:
-        row["latency_ms"] = percentiles(latencies)
+class Measured(NamedTuple):
+    """The amount of work and its time. ``latencies`` are in seconds."""
+
+    records: int
+    size: int
+    seconds: float
+    latencies: Sequence[float] = ()
+    transactions: int | None = None
+
+    def row(self) -> Row:
+        """Return the fields of the output."""
+        seconds = max(self.seconds, 1e-9)
+        row: Row = {
+            "records": self.records,
+            "bytes": self.size,
+            "seconds": round(seconds, 3),
+            "records_per_second": round(self.records / seconds, 1),
+            "mib_per_second": round(self.size / MIB / seconds, 3),
+        }
+        if self.transactions is not None:
+            rate = round(self.transactions / seconds, 1)
+            row |= {"transactions": self.transactions, "transactions_per_second": rate}
+        return row | ({"latency_ms": percentiles(self.latencies)} if self.latencies else {})
+
+
+def _write(verb: str, measured: Measured, output_format: str) -> None:
+    row = measured.row()
     if output_format != "text":
         write_json(row)
         return
     rate = f"{row['records_per_second']:,.0f} records a second, {row['mib_per_second']:,.2f} MiB a second"
-    write_paragraph(f"{counted(records, 'record')} {verb} in {row['seconds']:,} s: {rate}")
-    if transactions is not None:
+    write_paragraph(f"{counted(measured.records, 'record')} {verb} in {row['seconds']:,} s: {rate}")
+    if measured.transactions is not None:
         rate = f"{row['transactions_per_second']:,.0f} a second"
-        write_paragraph(f"{counted(transactions, 'transaction')}: {rate}")
-    if latencies:
+        write_paragraph(f"{counted(measured.transactions, 'transaction')}: {rate}")
+    if measured.latencies:
         parts = ", ".join(f"{name} {value:,} ms" for name, value in row["latency_ms"].items())
         write_paragraph(f"latency: {parts}")

@@ -27,7 +27,7 @@ class InputRecord(NamedTuple):
 
 
 def unescaped(text: str) -> bytes:
-    r"""Return a delimiter, in which ``\t``, ``\n`` and ``\xHH`` stand for bytes. Raises ValueError."""
+    r"""Return the bytes of a delimiter with the escapes ``\t``, ``\n`` and ``\xHH``. Raises ValueError."""
     return b"".join(each for each in parse_template(text.replace("%", "%%")) if isinstance(each, bytes))
 
 
@@ -46,8 +46,8 @@ def pieces(read: Callable[[int], bytes], delimiter: bytes) -> Iterator[list[byte
 
 
 class Lines(NamedTuple):
-    """How a line becomes a record. ``key_delimiter`` ends the key in the line; ``key`` is the key of lines
-    without one. ``has_nulls``: an empty key or value is null."""
+    """The way from a line to a record. ``key_delimiter`` ends the key in the line; ``key`` is for lines without
+    a key. ``has_nulls``: an empty key or value is null."""
 
     key_delimiter: bytes | None = None
     key: bytes | None = None
@@ -67,8 +67,8 @@ class Lines(NamedTuple):
 
 def json_record(line: bytes, number: int) -> InputRecord:
     """Return the record in line ``number`` of JSON lines. Key and value are text, base64 with the field
-    ``key_encoding`` or ``value_encoding``, null, or other JSON, which is written as text. The other fields,
-    but headers and timestamp, are those of another topic, and are ignored. Raises KafkaError."""
+    ``key_encoding`` or ``value_encoding``, null, or other JSON, which is written as text. Fields
+    other than these, headers and timestamp describe another topic, and are ignored. Raises KafkaError."""
     try:
         row = json.loads(line)
         if not isinstance(row, dict):

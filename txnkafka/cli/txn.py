@@ -251,8 +251,8 @@ def abort(
     **options: Any,
 ) -> int:
     """Abort an open transaction in one partition, by an ABORT marker. Its coordinator does not learn of it:
-    use this for transactions that hang ('txnkafka txn find-hanging'), and 'txnkafka txn fence' for those that
-    are merely open.
+    use this for transactions that hang ('txnkafka txn find-hanging'), and 'txnkafka txn fence' for
+    transactions that are merely open.
 
     Exit status: 2 when no transaction begins at --start-offset, or the broker refuses the marker."""
     from txnkafka.client.admin import AbortTransactionSpec
@@ -281,8 +281,8 @@ def abort(
 @cluster_options
 @click.pass_obj
 def fence(messages: Messages, /, *, ids: tuple[str, ...], **options: Any) -> int:
-    """Fence the producers of transactional ids: open transactions are aborted, and running producers of these
-    ids fail at their next request. An id that nobody has used is created.
+    """Fence the producers of transactional ids: open transactions are aborted, and running producers with these
+    ids fail at their next request. An unused id is created.
 
     Exit status: 2 when an id could not be fenced; the others are fenced."""
     with opened(messages, options) as cluster, cluster.admin() as admin:

@@ -1,4 +1,4 @@
-"""``txnkafka perf`` on a data directory: what is sent and read, not how fast."""
+"""``txnkafka perf`` on a data directory: the records and fields, not the speed."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def hanging(data: Path) -> Path:
-    """A transaction of three records hangs in orders-1, and another one begins behind it."""
+    """A transaction of three records hangs in orders-1, and another one after it."""
     with broker_on(data) as broker:
         for count in (3, 1):
             hang(broker, "orders", 1, count)

@@ -22,7 +22,7 @@ class ClusterDescription(NamedTuple):
 
 
 class ReplicaInfo(NamedTuple):
-    """A replica in a log directory: bytes, and how many records it is behind."""
+    """A replica in a log directory: its bytes, and the records that it still lacks."""
 
     size: int
     offset_lag: int
@@ -57,7 +57,7 @@ class FeatureMetadata(NamedTuple):
 
 
 class UpgradeType(enum.IntEnum):
-    """Which changes of a feature's level are allowed (KIP-778)."""
+    """The allowed changes of a feature's level (KIP-778)."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class ConfigResourceType(enum.IntEnum):
-    """What has settings."""
+    """The kinds of resources that have settings."""
 
     TOPIC = 2
     BROKER = 4
@@ -44,7 +44,7 @@ class ConfigResource(NamedTuple):
 
 
 class ConfigSource(enum.IntEnum):
-    """Where a value comes from (``DescribeConfigsResponse.ConfigSource``)."""
+    """The origin of a value (``DescribeConfigsResponse.ConfigSource``)."""
 
     UNKNOWN = 0
     TOPIC_CONFIG = 1
@@ -84,7 +84,7 @@ class ConfigEntry(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """True if nobody has set a value."""
+        """True if the value is the default, and not set anywhere."""
         return self.source is ConfigSource.DEFAULT_CONFIG
 
 

@@ -1,4 +1,4 @@
-"""``Route``: to which broker a request of ``Admin`` goes, and what is looked up again after a refusal."""
+"""``Route``: the way of a request of ``Admin`` to its broker, and the lookup after a refusal."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ LEADER: Final = Route(_leader, _forget_metadata, _leaders)
 NODE: Final = Route(_node, _forget_metadata, _nodes)
 """Keys are node ids."""
 CONFIG: Final = Route(_config, _forget_metadata, _nodes, final=_NAMED)
-"""Keys are config resources: those of a broker are asked of that broker."""
+"""Keys are config resources; a broker is asked for its own settings."""
 GROUP: Final = _coordinator(GROUP_COORDINATOR)
 """Keys are group ids."""
 TRANSACTION: Final = _coordinator(TRANSACTION_COORDINATOR)

@@ -112,7 +112,7 @@ class TransactionCalls(Calls):
         """Fence the producers of transactional ids: an open transaction is aborted, and the next request of
         the running producer fails with ProducerFencedError. Returns the new producer ids and epochs.
 
-        An id that nobody has used is created. The transaction timeout of the id becomes
+        An unused id is created. The transaction timeout of the id becomes
         ``request.timeout.ms``, as with Java's client, until its next producer sets its own."""
         timeout_ms = self.config.request_timeout_ms
 

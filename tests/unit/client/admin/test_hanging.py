@@ -1,4 +1,4 @@
-"""Which open transactions hang: the cross-check with the coordinators, over scripted answers."""
+"""Hanging transactions: the cross-check with the coordinators, over scripted answers."""
 
 from __future__ import annotations
 

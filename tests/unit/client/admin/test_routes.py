@@ -1,4 +1,4 @@
-"""Which broker gets a request, and which errors lead to another request."""
+"""The broker that gets a request, and the errors that lead to another request."""
 
 from __future__ import annotations
 
