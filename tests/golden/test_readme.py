@@ -64,7 +64,7 @@ def test_the_commands() -> None:
 def test_the_programs() -> None:
     elsewhere = ("spark", "confluent_kafka")
     found = [each for each in examples("README.md") if not any(word in each.source for word in elsewhere)]
-    assert len(found) == 1
+    assert len(found) == 2
     for example in found:
         printed = example.run({})
         if os.environ.get("TXNKAFKA_REWRITE"):
