@@ -14,8 +14,8 @@ COULD_NOT = 2
 
 
 class Subcommand(Command):
-    """A subcommand; the examples of its group that call it are its examples. ``changes``: it sends requests that
-    change something."""
+    """A subcommand, with the examples of its group that call it. ``changes``: it sends requests that change
+    something."""
 
     def __init__(self, *arguments: Any, changes: bool = False, **settings: Any) -> None:
         super().__init__(*arguments, **settings)

@@ -46,8 +46,8 @@ def pieces(read: Callable[[int], bytes], delimiter: bytes) -> Iterator[list[byte
 
 
 class Lines(NamedTuple):
-    """The way from a line to a record. ``key_delimiter`` ends the key in the line; ``key`` is for lines without
-    a key. ``has_nulls``: an empty key or value is null."""
+    """The way from a line to a record. ``key_delimiter`` ends the key in the line; ``key`` is for lines
+    without a key. ``has_nulls``: an empty key or value is null."""
 
     key_delimiter: bytes | None = None
     key: bytes | None = None

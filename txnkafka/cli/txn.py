@@ -281,8 +281,8 @@ def abort(
 @cluster_options
 @click.pass_obj
 def fence(messages: Messages, /, *, ids: tuple[str, ...], **options: Any) -> int:
-    """Fence the producers of transactional ids: open transactions are aborted, and running producers with these
-    ids fail at their next request. An unused id is created.
+    """Fence the producers of transactional ids: open transactions are aborted, and running producers with
+    these ids fail at their next request. An unused id is created.
 
     Exit status: 2 when an id could not be fenced; the others are fenced."""
     with opened(messages, options) as cluster, cluster.admin() as admin:

@@ -49,7 +49,7 @@ class GroupOffsetCalls(Calls):
         *,
         require_stable: bool = False,
     ) -> dict[TopicPartition, OffsetAndMetadata]:
-        """Return the offsets that a group has committed, of all its partitions or of ``partitions``; a partition
+        """Return the offsets that a group has committed, of all its partitions or of ``partitions``; one
         without an offset is left out.
 
         ``require_stable`` waits for transactions that are about to commit offsets of these partitions
