@@ -113,6 +113,18 @@ class FakeBroker:
             )
         )
 
+    def has_any(self, request: Request) -> bool:
+        """Return whether a batch of a request is in the log, and so was not too large."""
+        return any(self._offset_of(batch) is not None for batch in self.batches(request))
+
+    def _offset_of(self, batch: SentBatch) -> int | None:
+        header = batch.header
+        state = self._states.get((header.producer_id, batch.partition))
+        if state is None or state.epoch != header.producer_epoch:
+            return None
+        last = (header.base_sequence + header.count - 1) % _SEQUENCES
+        return next((row[2] for row in state.batches if row[:2] == (header.base_sequence, last)), None)
+
     def _append(self, batch: SentBatch, code: int) -> tuple[int, int]:
         if code:
             return code, -1
@@ -129,9 +141,9 @@ class FakeBroker:
                     return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
                 state.epoch, state.next = header.producer_epoch, 0
                 state.batches.clear()
-            for first, end, offset in state.batches:
-                if (first, end) == (header.base_sequence, last):
-                    return 0, offset
+            known = self._offset_of(batch)
+            if known is not None:
+                return 0, known
             if header.base_sequence != state.next:
                 return ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
             state.next = (last + 1) % _SEQUENCES

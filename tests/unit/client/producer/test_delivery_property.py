@@ -28,7 +28,8 @@ STEPS = st.lists(
         st.tuples(st.just("refuse"), st.sampled_from([3, 6, 7, 10, 19]), st.just(0)),
         st.tuples(st.just("time"), st.sampled_from([1, 50, 500, 5000]), st.just(0)),
     ),
-    max_size=60,
+    min_size=20,
+    max_size=80,
 )
 
 
@@ -49,7 +50,8 @@ class Network:
             return
         request = self.held.pop(0)
         if code:
-            self.broker.failures["Produce"].append(code)
+            fits = self.broker.has_any(request) or self.has_one(request)
+            self.broker.failures["Produce"].append(7 if code == 10 and fits else code)
         response = self.broker.produce(request) if arrives else None
         self.broker.failures["Produce"].clear()
         if answers and arrives:
@@ -57,6 +59,10 @@ class Network:
         else:
             self.end_connection(request)
         self.broker.transport.reactor.settle()
+
+    def has_one(self, request: Request) -> bool:
+        """Return whether a batch has one record: if it were too large, nothing could be split."""
+        return any(len(batch.records) == 1 for batch in self.broker.batches(request))
 
     def end_connection(self, first: Request) -> None:
         others, self.held = self.held, []
