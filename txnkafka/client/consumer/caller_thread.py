@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from threading import get_ident
 
-from txnkafka.errors import IllegalStateError
+from txnkafka.errors import ClosedError, IllegalStateError
 
 
 class CallerThread:
-    """A context. The thread inside may enter again, as a listener does that commits."""
+    """A context. The thread inside may enter again, as a listener does that commits. ``is_closed`` refuses all
+    threads."""
 
     def __init__(self) -> None:
+        self.is_closed = False
         self._thread: int | None = None
         self._depth = 0
 
     def __enter__(self) -> None:
+        self.check()
         thread = get_ident()
         if self._thread not in (None, thread):
             raise IllegalStateError(
@@ -23,6 +26,11 @@ class CallerThread:
             )
         self._thread = thread
         self._depth += 1
+
+    def check(self) -> None:
+        """Raise ClosedError after the end."""
+        if self.is_closed:
+            raise ClosedError("the consumer is closed")
 
     def __exit__(self, *_: object) -> None:
         self._depth -= 1

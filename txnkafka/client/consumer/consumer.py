@@ -170,6 +170,7 @@ class Consumer(ConsumerOffsets):
 
     def wakeup(self) -> None:
         """End a ``poll`` or ``position`` of another thread that waits, or the next one, with WakeupError."""
+        self._caller.check()
         with self._reactor:
             self._core.wakeup()
 
@@ -212,12 +213,12 @@ class Consumer(ConsumerOffsets):
 
     def subscription(self) -> frozenset[str]:
         """Return the subscribed topics."""
-        with self._reactor:
+        with self._caller, self._reactor:
             return self._core.subscription.topics
 
     def assignment(self) -> frozenset[TopicPartition]:
         """Return the partitions that are read now."""
-        with self._reactor:
+        with self._caller, self._reactor:
             return frozenset(self._core.subscription.assigned)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
@@ -230,7 +231,7 @@ class Consumer(ConsumerOffsets):
 
     def paused(self) -> frozenset[TopicPartition]:
         """Return the partitions that are paused."""
-        with self._reactor:
+        with self._caller, self._reactor:
             return frozenset(
                 each.partition for each in self._core.subscription.some(lambda state: state.is_paused)
             )
@@ -259,6 +260,7 @@ class Consumer(ConsumerOffsets):
         except ClosedError:
             LOG.debug("%s: the connections were closed before", self)
         finally:
+            self._caller.is_closed = True
             super().close()
 
     def _leave(self) -> None:

@@ -1,7 +1,7 @@
 """``Fetcher``: requests the records of assigned partitions from their leaders.
 
-Each broker has at most one Fetch under way. A partition is fetched again when its last response has begun to
-be decoded, so that at most two responses of each broker are in memory.
+Each broker has at most one Fetch under way. It gets the next one when the last response for each of its
+partitions has begun to be decoded, so that at most two responses of each broker are in memory.
 
 A Fetch names the leader epoch of the last record before its offset. A broker whose log differs there answers
 where it diverges (KIP-595), which replaces the separate validation of positions by OffsetForLeaderEpoch
@@ -58,19 +58,24 @@ class Fetcher:
         self._under_way: set[int] = set()
 
     def send(self) -> None:
-        """Send a Fetch to each broker that has none and leads partitions whose data are wanted."""
+        """Send a Fetch to each broker that has none, when all data of its partitions are consumed: a Fetch that
+        waits for records of one partition would delay those of another."""
         by_node: dict[int, list[AssignedPartition]] = {}
+        busy = set(self._under_way)
         now_ms = self._cluster.reactor.now_ms()
         for state in self._subscription.assigned.values():
-            if _is_wanted(state, now_ms):
-                node_id = self._cluster.leader_of(state.partition)
-                if node_id is None:
-                    self._cluster.updated_ms = -1
-                elif node_id not in self._under_way:
-                    by_node.setdefault(node_id, []).append(state)
-        for node_id, states in by_node.items():
+            if state.place is not None or not state.is_deliverable:
+                continue
+            node_id = self._cluster.leader_of(state.partition)
+            if node_id is None:
+                self._cluster.updated_ms = -1
+            elif not _is_consumed(state):
+                busy.add(node_id)
+            elif state.retry_ms <= now_ms:
+                by_node.setdefault(node_id, []).append(state)
+        for node_id in by_node.keys() - busy:
             self._under_way.add(node_id)
-            self._cluster.reactor.spawn(self._fetch(node_id, states))
+            self._cluster.reactor.spawn(self._fetch(node_id, by_node[node_id]))
 
     async def _fetch(self, node_id: int, states: list[AssignedPartition]) -> None:
         session = self._sessions.setdefault(node_id, FetchSession())
@@ -219,11 +224,6 @@ class Fetcher:
         LOG.debug("Fetch failed: %s", error)
 
 
-def _is_wanted(state: AssignedPartition, now_ms: int) -> bool:
-    return (
-        state.place is None
-        and state.is_deliverable
-        and len(state.buffered) < _MOST_BUFFERED
-        and (not state.buffered or state.buffered[0].is_begun)
-        and state.retry_ms <= now_ms
-    )
+def _is_consumed(state: AssignedPartition) -> bool:
+    """Return whether the last response for a partition has at least begun to be decoded."""
+    return not state.buffered or (len(state.buffered) < _MOST_BUFFERED and state.buffered[0].is_begun)

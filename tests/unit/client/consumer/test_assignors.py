@@ -56,7 +56,9 @@ def groups(draw: st.DrawFn, *, equal: bool | None = None) -> GroupSubscription:
     size = draw(st.integers(1, 7))
     some = st.lists(st.sampled_from(names), min_size=1, unique=True)
     topics = [names if is_equal else draw(some) for _ in range(size)]
-    return GroupSubscription(counts, {f"m{i}": MemberSubscription(tuple(each)) for i, each in enumerate(topics)})
+    return GroupSubscription(
+        counts, {f"m{i}": MemberSubscription(tuple(each)) for i, each in enumerate(topics)}
+    )
 
 
 def remembered(group: GroupSubscription, assigned: Assignment, generation: int) -> GroupSubscription:

@@ -19,13 +19,20 @@ def test_defaults_are_kafkas_except_the_isolation_level() -> None:
     assert config.isolation_level == "read_committed"
     assert config.isolation == 1
     assert read(isolation_level="read_uncommitted").isolation == 0
-    assert (config.max_poll_records, config.auto_offset_reset, config.group_protocol) == (500, "latest", "classic")
+    assert (config.max_poll_records, config.auto_offset_reset, config.group_protocol) == (
+        500,
+        "latest",
+        "classic",
+    )
     assert config.assignors == ("range", "cooperative-sticky")
 
 
 def test_javas_class_names_are_assignors() -> None:
     name = "org.apache.kafka.clients.consumer.CooperativeStickyAssignor"
-    assert read(partition_assignment_strategy=f"{name}, sticky,{name}").assignors == ("cooperative-sticky", "sticky")
+    assert read(partition_assignment_strategy=f"{name}, sticky,{name}").assignors == (
+        "cooperative-sticky",
+        "sticky",
+    )
 
 
 @pytest.mark.parametrize(
@@ -53,7 +60,9 @@ def test_a_reset_may_have_a_duration(policy: str, duration: int | None) -> None:
     assert reset_duration_ms(policy) == duration
 
 
-@pytest.mark.parametrize("policy", ["by_duration:", "by_duration:P", "by_duration:1h", "PT1H", "by_duration:-PT1H"])
+@pytest.mark.parametrize(
+    "policy", ["by_duration:", "by_duration:P", "by_duration:1h", "PT1H", "by_duration:-PT1H"]
+)
 def test_a_wrong_duration_is_refused(policy: str) -> None:
     with pytest.raises(ValueError, match="ISO 8601"):
         reset_duration_ms(policy)

@@ -103,4 +103,5 @@ class Transactions:
         ended = self.client.ask("EndTxn", message)
         assert ended.error_code == 0, ended
         self.producer_id, self.producer_epoch = ended.producer_id, ended.producer_epoch
+        self.client.reactor.run(self.client.transport.visible(list(self.sequences)))
         self.sequences = {}
