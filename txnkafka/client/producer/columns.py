@@ -129,7 +129,9 @@ def columns_to_send(keys: Any, values: Any, timestamps: Any, headers: Any, now_m
     """Convert the arguments of ``send_columns``. Raises TypeError and ValueError for wrong columns."""
     key_column, value_column = byte_column(keys, "keys"), byte_column(values, "values")
     lengths = {
-        name: len(column) for name, column in (("keys", key_column), ("values", value_column)) if column
+        name: len(column)
+        for name, column in (("keys", key_column), ("values", value_column))
+        if column is not None
     }
     header_column = None if headers is None else _headers(headers)
     if header_column is not None:

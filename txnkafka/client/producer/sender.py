@@ -240,7 +240,8 @@ class Sender:
             pause = backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, batch.attempts)
             self._retry(queue, batch, pause)
         else:
-            error = error_for(code, f"{batch.partition}: {answer.message or code.name}")
+            reason = code.name + (f": {answer.message}" if answer.message else "")
+            error = error_for(code, f"{batch.partition}: {reason}")
             self._fail(batch, error, is_refused=batch.attempts <= self._config.retries, answer=answer)
         if code.family is Family.REFRESH:
             queue.stale_at = self._cluster.changes
