@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bench import (
     appending,
+    clients,
     decompressing,
     fetching,
     grouping,
@@ -69,6 +70,7 @@ class Plan:
     hot_shapes: tuple[str, ...]
     compressed_shapes: tuple[str, ...]
     aborted: tuple[int, ...]
+    client_records: int
 
 
 FULL = Plan(
@@ -96,6 +98,7 @@ FULL = Plan(
     hot_shapes=("10", "100", "1024"),
     compressed_shapes=("100", "1024"),
     aborted=(0, 10, 50, 90),
+    client_records=200_000,
 )
 QUICK = Plan(
     decode=48 * MIB,
@@ -122,6 +125,7 @@ QUICK = Plan(
     hot_shapes=("100", "1024"),
     compressed_shapes=("100",),
     aborted=(0, 50),
+    client_records=100_000,
 )
 
 
@@ -140,6 +144,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += many_partitions.contests(plan.partitions, plan.commits, 2 * plan.start_rounds - 1)
     found += [*recovering.contests(plan), *producers.contests(plan)]
     found += [*serving.contests(plan.server), *grouping.contests(plan.groups)]
+    found += clients.contests(plan.client_records, min(plan.process_rounds, 5))
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 
