@@ -29,6 +29,19 @@ if TYPE_CHECKING:
 CHOICE = "choose a cluster: --data DIR for a data directory, or --bootstrap HOST:PORT for brokers"
 
 
+class ClientSetting(Setting):
+    """KEY=VALUE of a client."""
+
+    def names(self) -> set[str]:
+        """Return the names of the settings of all clients."""
+        from txnkafka.client.admin import AdminConfig
+        from txnkafka.client.consumer import ConsumerConfig
+        from txnkafka.client.producer import ProducerConfig
+        from txnkafka.config import config_defs
+
+        return {name for kind in (AdminConfig, ConsumerConfig, ProducerConfig) for name in config_defs(kind)}
+
+
 def cluster_options(function: Function) -> Function:
     """Add --data, --bootstrap and -X to a command."""
     return add_options(
@@ -46,7 +59,7 @@ def cluster_options(function: Function) -> Function:
             "-X",
             "--setting",
             "settings",
-            type=Setting(),
+            type=ClientSetting(),
             multiple=True,
             metavar="KEY=VALUE",
             help="A setting of the client by Kafka's name, as in request.timeout.ms=5000. Repeatable.",

@@ -9,6 +9,8 @@ import click
 from txnkafka.cli.completion import beginning_with
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from click.shell_completion import CompletionItem
 
 
@@ -57,13 +59,16 @@ class Setting(click.ParamType):  # type: ignore[type-arg]  # generic from click 
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """Complete the name of a setting."""
+        return beginning_with(incomplete, [f"{name}=" for name in sorted(self.names())])
+
+    def names(self) -> Iterable[str]:
+        """Return the names of a broker's settings."""
         from txnkafka.broker.config.broker_config import BrokerConfig
         from txnkafka.broker.config.config_names import TOPIC_SYNONYMS
         from txnkafka.config import config_defs
         from txnkafka.server.listeners import LISTENER_SETTINGS
 
-        names = sorted({*config_defs(BrokerConfig), *TOPIC_SYNONYMS, *LISTENER_SETTINGS, "node.id"})
-        return beginning_with(incomplete, [f"{name}=" for name in names])
+        return {*config_defs(BrokerConfig), *TOPIC_SYNONYMS, *LISTENER_SETTINGS, "node.id"}
 
 
 class NewTopic(click.ParamType):  # type: ignore[type-arg]  # generic from click 8.5 on only

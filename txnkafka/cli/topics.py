@@ -17,11 +17,22 @@ from txnkafka.cli.serve_options import Setting
 from txnkafka.shown import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from txnkafka.cli.output import Messages
     from txnkafka.client.admin import Admin, TopicDescription
     from txnkafka.model import TopicPartition
+
+
+class TopicSetting(Setting):
+    """KEY=VALUE of a topic."""
+
+    def names(self) -> Iterable[str]:
+        """Return the names of the settings of topics."""
+        from txnkafka.config import LogConfig, config_defs
+
+        return config_defs(LogConfig)
+
 
 COLUMNS = {"topic": "topic", "partitions": "partitions", "replication_factor": "replication_factor"}
 WIDE = {"topic_id": "topic_id", "is_internal": "is_internal"}
@@ -98,7 +109,7 @@ def _topic_options(function: Function) -> Function:
         click.option(
             "--config",
             "config",
-            type=Setting(),
+            type=TopicSetting(),
             multiple=True,
             metavar="KEY=VALUE",
             help="A setting of the topic by Kafka's name, as in retention.ms=3600000. Repeatable.",

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
 
 FINDINGS = 1
-MINUTE_MS = 60_000
+ONE_MINUTE_MS = 60_000
 LISTED = {
     "TransactionalId": "transactional_id",
     "Coordinator": "coordinator",
@@ -212,7 +212,7 @@ def find_hanging(
             topics=topic,
             partitions=None if partition is None else [TopicPartition(topic or "", partition)],
             broker_id=broker_id,
-            max_transaction_timeout_ms=max_minutes * MINUTE_MS,
+            max_transaction_timeout_ms=max_minutes * ONE_MINUTE_MS,
         )
     now_ms = SystemClock().now_ms()
     write_rows(
@@ -320,7 +320,12 @@ def _hanging(found: HangingTransaction, now_ms: int) -> Row:
     row = found._asdict()
     place = row.pop("topic_partition")
     duration_ms = max(0, now_ms - found.last_timestamp)
-    return {**place._asdict(), **row, "duration_ms": duration_ms, "duration_min": duration_ms // MINUTE_MS}
+    return {
+        **place._asdict(),
+        **row,
+        "duration_ms": duration_ms,
+        "duration_min": duration_ms // ONE_MINUTE_MS,
+    }
 
 
 def _advice(found: HangingTransaction) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from tests.server.cli.test_manners import completed
 from tests.unit.cli.conftest import Run
 from txnkafka import Broker
 from txnkafka.testing import broker_faults
@@ -163,3 +164,13 @@ def test_a_directory_that_serve_has_open(run: Run, tmp_path: Path) -> None:
         )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
     assert str(os.getpid()) in done.stderr
+
+
+def test_settings_are_completed() -> None:
+    assert completed("txnkafka", "consume", "-X", "fetch.max.w") == ["plain,fetch.max.wait.ms="]
+    assert completed("txnkafka", "topics", "create", "a", "--config", "retention.m") == [
+        "plain,retention.ms="
+    ]
+    assert completed("txnkafka", "txn", "find") == ["plain,find-hanging"]
+    assert completed("txnkafka", "consume", "orders", "-o", "be") == ["plain,beginning"]
+    assert completed("txnkafka", "topics", "list", "--data", "/va") == ["file,/va"]

@@ -128,11 +128,10 @@ def test_no_option_drops_what_was_said_before(run: Run, root: Path, name: str) -
         assert (answer.status, answer.stdout) == (2, ""), option.opts
         assert f"{option.opts[-1]} is given 2 times, but takes one value" in answer.stderr
     repeated = {each.name for each in command.params if isinstance(each, click.Option) and each.multiple}
-    assert repeated <= {"topic", "partition", "storage_options", "catalog", "config", "create_topic"} | {
-        "patterns",
-        "states",
-        "listen",
-    }
+    assert repeated <= {
+        "topic", "partition", "storage_options", "catalog", "config", "create_topic", "patterns", "states",
+        "listen", "settings", "headers", "partitions", "bounds",
+    }  # fmt: skip
 
 
 def _value(option: click.Option) -> str:
