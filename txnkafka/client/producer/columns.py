@@ -9,8 +9,9 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from txnkafka._core.key_partition import counting_order, gather, gather_numbers, partitions_of
 from txnkafka.client.producer.batch_content import ColumnRange
@@ -67,7 +68,8 @@ class HeaderColumn(NamedTuple):
         return int(self.names.size(first, last) + self.values.size(first, last) + count * _HEADER_OVERHEAD)
 
 
-class SendColumns(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SendColumns:
     """The records of one call."""
 
     count: int
@@ -174,7 +176,7 @@ def byte_column(values: Any, name: str) -> Column | None:
     return Column(memoryview(offsets), b"".join(present), validity)
 
 
-def numbers_of(values: Any, name: str, kind: str) -> memoryview:
+def numbers_of(values: Any, name: str, kind: Literal["q", "i"]) -> memoryview:
     """Convert a column of numbers to int64 (``q``) or int32 (``i``)."""
     if _is_arrow(values):
         values = _arrow_numbers(values, name, kind)
@@ -280,7 +282,7 @@ def _view(buffer: Any) -> memoryview:
     return memoryview(buffer).cast("B")
 
 
-def _arrow_numbers(values: Any, name: str, kind: str) -> Any:
+def _arrow_numbers(values: Any, name: str, kind: Literal["q", "i"]) -> Any:
     import pyarrow as pa
 
     found = _one_array(values)

@@ -25,7 +25,7 @@ from txnkafka.errors import (
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from txnkafka._core.record_list import RecordFuture
     from txnkafka.client.cluster import Partition
@@ -92,7 +92,8 @@ class ProducerCore:
         self.check_send()
         if not self._knows(topic, partition):
             await self._look_up(topic, partition)
-        count, parts = self.topics[topic].count, [(partition, 0, columns.count)]
+        count = self.topics[topic].count
+        parts: Sequence[tuple[int | None, int, int]] = [(partition, 0, columns.count)]
         has_keys = columns.keys is not None and not self.config.partitioner_ignore_keys
         if partition is None and (partitions is not None or has_keys):
             if partitions is None:

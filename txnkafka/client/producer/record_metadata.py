@@ -17,10 +17,10 @@ class RecordMetadata(NamedTuple):
 
 
 class BatchMetadata(NamedTuple):
-    """The place of the acknowledged records of one batch: ``count`` offsets from ``base_offset`` on, which is
-    -1 if the broker did not tell it."""
+    """The place of the acknowledged records of one batch: ``record_count`` offsets from ``base_offset`` on,
+    which is -1 if the broker did not tell it."""
 
     topic: str
     partition: int
     base_offset: int
-    count: int
+    record_count: int

@@ -107,7 +107,7 @@ def test_columns_go_to_the_partitions_of_their_keys(broker: Broker) -> None:
         with producer.transaction():
             result = producer.send_columns("orders", keys=keys, values=[key or b"none" for key in keys])
         places = result.result()
-    assert (result.count, sum(place.count for place in places)) == (201, 201)
+    assert (result.count, sum(place.record_count for place in places)) == (201, 201)
     for record in read(broker, "orders"):
         if record.key is not None:
             assert record.partition == partition_of(record.key, 3)
