@@ -8,8 +8,8 @@ from txnkafka.errors import ClosedError, IllegalStateError
 
 
 class CallerThread:
-    """A context. The thread inside may enter again, as a listener does that commits. ``is_closed`` refuses all
-    threads."""
+    """A context. The thread inside may enter again, as a listener does that commits. ``is_closed`` refuses
+    all threads."""
 
     def __init__(self) -> None:
         self.is_closed = False

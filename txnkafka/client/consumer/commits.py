@@ -129,8 +129,8 @@ class Commits:
     def _not_a_member(self, reason: str) -> CommitFailedError:
         return CommitFailedError(
             f"group {self.config.group_id!r}: offsets were not committed ({reason}): the consumer is not a "
-            "member of the current generation, because it did not poll within max.poll.interval.ms or its session "
-            "timed out; its partitions may belong to another member"
+            "member of the current generation, because it did not poll within max.poll.interval.ms or its "
+            "session timed out; its partitions may belong to another member"
         )
 
     # Committed offsets

@@ -58,8 +58,8 @@ class Fetcher:
         self._under_way: set[int] = set()
 
     def send(self) -> None:
-        """Send a Fetch to each broker that has none, when all data of its partitions are consumed: a Fetch that
-        waits for records of one partition would delay those of another."""
+        """Send a Fetch to each broker that has none, when all data of its partitions are consumed: a Fetch
+        that waits for records of one partition would delay those of another."""
         by_node: dict[int, list[AssignedPartition]] = {}
         busy = set(self._under_way)
         now_ms = self._cluster.reactor.now_ms()

@@ -1,4 +1,4 @@
-"""A broker in memory for the tests of a module, whose groups do not wait for more members."""
+"""A broker in memory for the tests of a module, whose groups rebalance fast."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ _NUMBERS = count()
 
 @pytest.fixture(scope="module")
 def broker() -> Iterator[Broker]:
-    with Broker.in_memory(group_initial_rebalance_delay_ms=0) as opened:
+    settings = {
+        "group.initial.rebalance.delay.ms": 0,
+        "group.consumer.min.heartbeat.interval.ms": 50,
+        "group.consumer.heartbeat.interval.ms": 50,
+    }
+    with Broker.in_memory(**settings) as opened:
         yield opened
 
 

@@ -103,7 +103,7 @@ def test_ranges_are_balanced_and_consecutive_in_each_topic(group: GroupSubscript
         numbers = [[each.partition for each in some if each.topic == topic] for some in assigned.values()]
         sizes = [len(some) for some in numbers]
         assert max(sizes) - min(sizes) <= 1
-        assert sorted(sum(numbers, [])) == list(range(count))
+        assert sorted(each for some in numbers for each in some) == list(range(count))
         assert all(some == list(range(some[0], some[0] + len(some))) for some in numbers if some)
 
 

@@ -371,7 +371,7 @@ def test_a_consumer_without_partitions_or_after_close_says_what_to_do(broker: Br
         consumer.poll(0)
     with pytest.raises(IllegalStateError, match="t-0 is not assigned"):
         consumer.position(TopicPartition("t", 0))
-    with pytest.raises(IllegalStateError, match="subscribe needs group.id"):
+    with pytest.raises(IllegalStateError, match=r"subscribe needs group\.id"):
         consumer.subscribe(["t"])
     consumer.close()
     consumer.close()

@@ -17,8 +17,8 @@ Claims = Mapping[str, tuple[tuple[TopicPartition, ...], int]]
 
 
 class OwnedPartitions(NamedTuple):
-    """``by_member`` are the partitions of subscribed topics that exist; ``disputed`` were claimed twice in a generation;
-    ``older`` has the member and the generation of claims from generations before the highest."""
+    """``by_member`` are the partitions of subscribed topics that exist; ``disputed`` were claimed twice in a
+    generation; ``older`` has the member and the generation of claims from generations before the highest."""
 
     by_member: dict[str, list[TopicPartition]]
     disputed: set[TopicPartition]
