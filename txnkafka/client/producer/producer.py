@@ -25,7 +25,7 @@ from txnkafka.client.producer.record_metadata import RecordMetadata
 from txnkafka.client.producer.sent_batches import SentBatches
 from txnkafka.client.producer.txn_state import State
 from txnkafka.env import this_process
-from txnkafka.errors import ClosedError, KafkaError
+from txnkafka.errors import ClosedError, KafkaError, ProducerFencedError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
@@ -261,4 +261,6 @@ class Producer(Client[ProducerConfig]):
         try:
             self.abort_transaction()
         except KafkaError as failure:
+            if isinstance(failure, ProducerFencedError) and isinstance(error, KafkaError):
+                raise failure from error  # it is the reason of the first error
             error.add_note(f"and the transaction was not aborted: {failure}")

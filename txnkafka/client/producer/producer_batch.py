@@ -35,6 +35,7 @@ class ProducerBatch:
         "_calls",
         "_log_append_time",
         "_record_errors",
+        "_sealed",
         "_wire",
         "attempts",
         "base_offset",
@@ -45,7 +46,6 @@ class ProducerBatch:
         "done",
         "error",
         "has_new_sequence",
-        "is_sent",
         "partition",
         "parts",
         "producer",
@@ -65,7 +65,6 @@ class ProducerBatch:
         self.reserved = 0  # bytes of buffer.memory
         self.attempts = 0
         self.ready_ms = 0  # a retry waits until then
-        self.is_sent = False  # and not answered
         self.producer = NO_PRODUCER
         self.base_sequence = NO_SEQUENCE
         self.has_new_sequence = False
@@ -77,6 +76,7 @@ class ProducerBatch:
         self._record_errors: Mapping[int, KafkaError] = {}
         self._calls: list[tuple[RecordFuture[RecordMetadata], Callable[..., object]]] = []
         self._wire: bytearray | None = None
+        self._sealed: tuple[ProducerIdAndEpoch, int] | None = None  # what the bytes have
 
     def __repr__(self) -> str:
         return f"<batch of {self.count} records for {self.partition}>"
@@ -90,18 +90,28 @@ class ProducerBatch:
         """Set producer and sequence; a second time after a new epoch."""
         if self.base_sequence != NO_SEQUENCE:
             self.has_new_sequence = True
-            if self._wire is not None:
-                self._wire = bytearray(self._wire)  # the old bytes may still be sent
         self.producer, self.base_sequence = producer, base_sequence
-        if self._wire is not None:
-            self._set_producer(None)
 
-    def encoded(self, builder: RecordBatchBuilder, *, is_transactional: bool) -> bytearray:
-        """Return the bytes of the batch."""
+    def encode(self, builder: RecordBatchBuilder) -> int:
+        """Encode the records, unless that was done; return the size."""
         if self._wire is None:
             assert self.content is not None
             self._wire = self.content.encode(builder)
-            self._set_producer(is_transactional)
+        return len(self._wire)
+
+    def sealed(self, *, is_transactional: bool) -> bytearray:
+        """Return the encoded bytes with producer and sequence."""
+        assert self._wire is not None
+        wanted = self.producer, self.base_sequence
+        if self._sealed != wanted:
+            if self._sealed is not None:
+                self._wire = bytearray(self._wire)  # the old bytes may still be sent
+            self._sealed = wanted
+            set_producer(
+                self._wire, producer_id=self.producer.producer_id,
+                producer_epoch=self.producer.producer_epoch, base_sequence=self.base_sequence,
+                transactional=is_transactional,
+            )  # fmt: skip
         return self._wire
 
     def complete(self, base_offset: int, log_append_time: int) -> None:
@@ -214,13 +224,6 @@ class ProducerBatch:
         self.done.set(None)
         for future, call in calls:
             _call(future, call)
-
-    def _set_producer(self, is_transactional: bool | None) -> None:
-        assert self._wire is not None
-        set_producer(
-            self._wire, producer_id=self.producer.producer_id, producer_epoch=self.producer.producer_epoch,
-            base_sequence=self.base_sequence, transactional=is_transactional,
-        )  # fmt: skip
 
 
 def _beside(error: KafkaError) -> KafkaError:

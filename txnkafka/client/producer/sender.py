@@ -13,7 +13,14 @@ from txnkafka.client.cluster import backoff
 from txnkafka.client.producer.produce_messages import Answer, answers_of, produce_request, record_errors_of
 from txnkafka.client.producer.txn_state import State
 from txnkafka.error_codes import ErrorCode, Family
-from txnkafka.errors import ClientError, KafkaError, KafkaTimeoutError, NetworkError, error_for
+from txnkafka.errors import (
+    ClientError,
+    InvalidRecordError,
+    KafkaError,
+    KafkaTimeoutError,
+    NetworkError,
+    error_for,
+)
 from txnkafka.model import NO_SEQUENCE
 from txnkafka.record.builder import RecordBatchBuilder
 
@@ -154,28 +161,28 @@ class Sender:
         """Take the first batch of each queue, as many as one request holds."""
         taken: list[tuple[ProducerBatch, bytearray]] = []
         size, txn = 0, self._txn
+        is_transactional = txn is not None and txn.is_transactional
         for queue in queues:
             batch = self.accumulator.first(queue)
             if batch is None or queue.is_muted or batch.ready_ms > self._reactor.now_ms():
                 continue
-            if txn is not None:
-                if not txn.may_send(batch):
-                    continue
-                if batch.base_sequence == NO_SEQUENCE:
-                    txn.number(batch)
-            try:
-                wire = batch.encoded(self._builder, is_transactional=txn is not None and txn.is_transactional)
-            except KafkaError as error:
-                self.accumulator.take(queue)
-                self._fail(batch, error, is_refused=True)
+            if txn is not None and not txn.may_send(batch):
                 continue
-            size += len(wire)
+            try:
+                size += batch.encode(self._builder)
+            except (KafkaError, ValueError) as error:  # columns that are wrong, or were changed
+                self.accumulator.take(queue)
+                refused = error if isinstance(error, KafkaError) else InvalidRecordError(str(error))
+                self._fail(batch, refused, is_refused=True)
+                continue
             if taken and size > self._config.max_request_size:
                 break
+            if txn is not None and batch.base_sequence == NO_SEQUENCE:
+                txn.number(batch)
             self.accumulator.take(queue)
             self._queues[batch] = queue
             queue.is_muted = self._mutes
-            taken.append((batch, wire))
+            taken.append((batch, batch.sealed(is_transactional=is_transactional)))
         return taken
 
     def _send(
@@ -197,7 +204,6 @@ class Sender:
         self._in_flight[node_id] += 1
         sent = [batch for batch, _ in batches]
         for batch in sent:
-            batch.is_sent = True
             batch.attempts += 1
         promise = connection.request("Produce", version, message, config.request_timeout_ms)
         promise.on_done(partial(self._answered, node_id, sent, promise))
@@ -226,7 +232,6 @@ class Sender:
     def _finish(self, batch: ProducerBatch, answer: Answer) -> None:
         """Complete, repeat, split or fail a batch."""
         txn, code = self._txn, answer.code
-        batch.is_sent = False
         queue = self._queues.pop(batch)
         queue.is_muted = False
         if code in _DONE:

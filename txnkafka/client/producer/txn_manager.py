@@ -221,7 +221,7 @@ class TransactionManager:
         self.fail_batch(error)
         entry = self.entry(batch.partition)
         entry.remove(batch)
-        if self.state is State.FATAL_ERROR:
+        if self.state is State.FATAL_ERROR or batch.base_sequence == NO_SEQUENCE:
             return
         if isinstance(error, OutOfOrderSequenceError) and not self.is_transactional:
             self._bump_for(batch.partition)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import deque
 from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from tests.unit.client.fakes import Request
@@ -509,3 +511,15 @@ def test_a_cluster_that_gives_no_producer_id_fails_the_records() -> None:
 def test_partitions_of_a_topic() -> None:
     producer, _ = producer_over()
     assert [(row.number, row.leader_id) for row in producer.partitions_for("stock")] == [(0, 0), (1, 0)]
+
+
+def test_columns_that_cannot_be_encoded_fail_alone() -> None:
+    producer, broker = producer_over()
+    offsets = pa.py_buffer(array("i", [0, 3, 1]))
+    wrong = pa.Array.from_buffers(pa.binary(), 2, [None, offsets, pa.py_buffer(b"abc")])
+    result = producer.send_columns("orders", values=wrong)
+    error = result.exception()
+    assert isinstance(error, InvalidRecordError)
+    assert "offsets of a column at record 1" in str(error)
+    assert producer.send("orders", b"1").result().offset == 0
+    assert sequences(broker) == [(0, 0, 1)]

@@ -333,3 +333,11 @@ def test_a_record_that_is_too_large_fails_the_transaction() -> None:
         producer.commit_transaction()
     producer.abort_transaction()
     assert "EndTxn" not in broker.transport.names()
+
+
+def test_the_block_of_a_fenced_producer_says_so() -> None:
+    producer, broker = producer_over(transactional_id="shop")
+    broker.failures["Produce"], broker.failures["EndTxn"] = deque([47]), deque([90])
+    with pytest.raises(ProducerFencedError), producer.transaction():
+        producer.send("orders", b"1").result()
+    assert [each.message.committed for each in broker.transport.sent("EndTxn")] == [False]
