@@ -81,20 +81,23 @@ class Cluster:
         """Return an admin client. Raises UsageError for a wrong setting."""
         from txnkafka.client.admin import Admin
 
-        return self._client(Admin, {})
+        admin: Admin = self._client(Admin, {})
+        return admin
 
     def producer(self, **settings: Any) -> Producer:
         """Return a producer; the user's settings override those given here. Raises UsageError for a wrong
         setting."""
         from txnkafka.client.producer import Producer
 
-        return self._client(Producer, settings)
+        producer: Producer = self._client(Producer, settings)
+        return producer
 
     def consumer(self, **settings: Any) -> Consumer:
         """Return a consumer; see ``producer``."""
         from txnkafka.client.consumer import Consumer
 
-        return self._client(Consumer, settings)
+        consumer: Consumer = self._client(Consumer, settings)
+        return consumer
 
     def _client(self, kind: Any, settings: dict[str, Any]) -> Any:
         given = {name.replace("_", "."): value for name, value in settings.items() if value is not None}

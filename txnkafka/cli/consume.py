@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -16,13 +15,10 @@ from txnkafka.cli.encoding import encoding_option
 from txnkafka.cli.produce import Delimiter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
+    from txnkafka.cli.consumed_text import ConsumedText
     from txnkafka.cli.output import Messages
     from txnkafka.client.consumer import Consumer, ConsumerRecord
     from txnkafka.model import TopicPartition
-
-    Write = Callable[[Sequence[ConsumerRecord]], None]
 
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 _POLL_MS: Final = 500
@@ -89,7 +85,7 @@ def consume(
     span = range_of(bounds, in_group=group is not None)
     if group is not None and partitions:
         raise click.UsageError("-p: a group divides the partitions itself")
-    write = _writer(options)
+    output = _output(options)
     messages.detail(f"isolation level {isolation_level}")
     with opened(messages, options) as cluster:
         consumer = cluster.consumer(
@@ -106,7 +102,7 @@ def consume(
                 consumer.subscribe(pattern="|".join(each.removeprefix("^") for each in topics))
             else:
                 consumer.subscribe(topics)
-            reading = Reading(consumer, write, count, in_group=group is not None, unbuffered=unbuffered)
+            reading = Reading(consumer, output, count, in_group=group is not None, unbuffered=unbuffered)
             reading.stop_at(_ends(consumer, span.end_time))
             try:
                 reading.run(at_end=at_end or span.end_time is not None)
@@ -119,12 +115,12 @@ class Reading:
     """Prints the records of a consumer, and commits the offsets of its group after printed records."""
 
     def __init__(
-        self, consumer: Consumer, write: Write, most: int | None, *, in_group: bool, unbuffered: bool
+        self, consumer: Consumer, output: ConsumedText, most: int | None, *, in_group: bool, unbuffered: bool
     ) -> None:
         self._stops: dict[TopicPartition, int] = {}  # no record from there on is printed
         self._ends: dict[TopicPartition, int] = {}  # of partitions when they were first seen
         self._consumer = consumer
-        self._write = write
+        self._output = output
         self._left = most
         self._in_group = in_group
         self._is_unbuffered = unbuffered
@@ -137,18 +133,26 @@ class Reading:
         """Print until enough records are printed or, with ``at_end``, until all partitions are at their
         ends."""
         while self._left is None or self._left > 0:
-            found = self._consumer.poll(_POLL_MS, max_records=self._left)
-            records = [each for each in found if self._is_wanted(each)] if self._stops else found
-            self._write(records)
-            if self._left is not None:
-                self._left -= len(records)
-            if records and (self._is_unbuffered or self._in_group):
+            found = self._print()
+            if found and (self._is_unbuffered or self._in_group):
                 self._flush()
             elif not found:
                 sys.stdout.flush()
             if at_end and self._is_at_end():
                 break
         self._flush()
+
+    def _print(self) -> int:
+        """Print the next records; return their number. Columns are faster, but have more records than a
+        limit may allow."""
+        if self._output.prefers_columns and self._left is None and not self._stops:
+            return self._output.write_columns(self._consumer.poll_columns(_POLL_MS))
+        found = self._consumer.poll(_POLL_MS, max_records=self._left)
+        records = [each for each in found if self._is_wanted(each)] if self._stops else found
+        self._output.write_records(records)
+        if self._left is not None:
+            self._left -= len(records)
+        return len(found)
 
     def _flush(self) -> None:
         sys.stdout.flush()
@@ -201,8 +205,8 @@ def _ends(consumer: Consumer, end_time: int | None) -> dict[TopicPartition, int]
     return offsets_at(consumer, list(consumer.assignment()), end_time)
 
 
-def _writer(options: dict[str, Any]) -> Write:
-    """Remove the options of the output; return the function that writes records. Raises UsageError for
+def _output(options: dict[str, Any]) -> ConsumedText:
+    """Remove the options of the output; return the writer of records. Raises UsageError for
     options that exclude each other."""
     form, is_json, encoding = options.pop("format"), options.pop("is_json"), options.pop("encoding")
     key_delimiter, delimiter = options.pop("key_delimiter"), options.pop("delimiter")
@@ -210,25 +214,11 @@ def _writer(options: dict[str, Any]) -> Write:
         raise click.UsageError("--format csv reads files only: 'txnkafka cat' and 'txnkafka export'")
     if (form is not None) + is_json + (key_delimiter is not None) > 1:
         raise click.UsageError("--format, -J and -K exclude each other")
+    from txnkafka.cli.consumed_text import ConsumedText
     from txnkafka.cli.record_template import Letter
-    from txnkafka.cli.record_text import Lines, Printing, record_lines
-    from txnkafka.model import TopicPartition
+    from txnkafka.cli.record_text import Printing
 
     if form is None and not is_json:
         keys = [] if key_delimiter is None else [Letter("k"), key_delimiter]
         form = [*keys, Letter("s"), delimiter]
-    printing = Printing("jsonl" if is_json else form, encoding)
-    lines: dict[tuple[str, int], Lines] = {}
-
-    def write(records: Iterable[ConsumerRecord]) -> None:
-        for place, some in groupby(records, _place):
-            if place not in lines:
-                lines[place] = record_lines(TopicPartition(*place), printing)
-            rows: Iterator[bytes] = lines[place](some)  # type: ignore[arg-type]
-            sys.stdout.buffer.write(b"".join(rows))
-
-    return write
-
-
-def _place(record: ConsumerRecord) -> tuple[str, int]:
-    return record.topic, record.partition
+    return ConsumedText(Printing("jsonl" if is_json else form, encoding))
