@@ -88,14 +88,14 @@ class Reactor:
 
     async def sleep(self, ms: int) -> None:
         """Wait for a time."""
-        woken = Promise[None]()
+        woken: Promise[None] = Promise()
         self.call_at(self.now_ms() + ms, lambda: woken.set(None))
         await woken
 
     async def first(self, promise: Promise[T], timeout_ms: int) -> Promise[T]:
         """Wait until a promise is done or the time is over; return the promise."""
         if not promise.is_done:
-            over = Promise[None]()
+            over: Promise[None] = Promise()
             timer = self.call_at(self.now_ms() + max(0, timeout_ms), lambda: over.set(None))
             promise.on_done(lambda: over.set(None))
             await over

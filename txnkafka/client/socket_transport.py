@@ -160,7 +160,7 @@ class SocketConnection:
         if self.is_closed:
             return Promise.failed(NetworkError(self._reason))
         api = API_OF[name]
-        promise = Promise[Any]()
+        promise: Promise[Any] = Promise()
         number, self._next_id = self._next_id, (self._next_id + 1) % _CORRELATION_IDS
         for buffer in write_request(RequestHeader(api, version, number, self._client_id), message):
             view = memoryview(buffer)

@@ -57,7 +57,7 @@ class InProcessTransport:
         reactor = self.reactor
         engine = reactor.engine
         for log in [engine.logs[each] for each in partitions if each in engine.logs]:
-            done = Promise[None]()
+            done: Promise[None] = Promise()
             engine.call(
                 engine.durability.when_durable, log, lambda _, done=done: done.set(None),
                 now_ms=reactor.wall_ms(),
@@ -82,7 +82,7 @@ class InProcessConnection:
         """Run a request; see ``transport.Connection``."""
         if self.is_closed:
             return Promise.failed(ClosedError(f"{self._reactor.name}: the client is closed"))
-        promise = Promise[Any]()
+        promise: Promise[Any] = Promise()
 
         def reply(response: Any) -> None:
             self._waiting.pop(promise, None)
