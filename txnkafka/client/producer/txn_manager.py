@@ -91,7 +91,8 @@ class TransactionManager:
         """Enter a state. Raises IllegalStateError, and changes nothing, if it cannot follow."""
         if self.state not in SOURCES[target]:
             raise IllegalStateError(f"{self.name}: {target.name} cannot follow {self.state.name}")
-        LOG.debug("%s: %s to %s", self.name, self.state.name, target.name)
+        if LOG.isEnabledFor(logging.DEBUG):
+            LOG.debug("%s: %s to %s", self.name, self.state.name, target.name)
         self.state, self.error = target, error
         self._on_change()
 
