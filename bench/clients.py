@@ -1,4 +1,4 @@
-"""Clients in Python, each in a process of its own, against one ``txnkafka serve``; CPU seconds of the client."""
+"""Clients in Python, each in a process, against one ``txnkafka serve``; CPU seconds of the client."""
 
 from __future__ import annotations
 
