@@ -5,6 +5,7 @@ are nulls. They are read with bounds; offsets that go back or past the data rais
 Source: ``Utils.murmur2``, ``BuiltInPartitioner.partitionForKey``.
 """
 from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_FromStringAndSize
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_GET_SIZE
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t
 from libc.string cimport memcpy, memset
 
@@ -45,11 +46,21 @@ def murmur2(const uint8_t[::1] data not None):
     return <int32_t>hash_of(&data[0] if data.shape[0] else NULL, data.shape[0])
 
 
-def partition_of(const uint8_t[::1] key not None, int32_t partitions):
-    """Return the partition of a key in a topic of ``partitions``. Raises ValueError for none."""
+def partition_of(key not None, int32_t partitions):
+    """Return the partition of a key in a topic of ``partitions``. Raises ValueError for none, TypeError for a
+    key that is not bytes-like."""
+    cdef const uint8_t[::1] view
+    cdef uint32_t found
     if partitions < 1:
         raise ValueError(f"a topic has at least one partition, not {partitions}")
-    return (hash_of(&key[0] if key.shape[0] else NULL, key.shape[0]) & 0x7FFFFFFF) % <uint32_t>partitions
+    if PyBytes_CheckExact(key):
+        found = hash_of(<const uint8_t*>PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
+    else:
+        if isinstance(key, str):
+            raise TypeError("the key must be bytes or None, not str: encode it, or give key_serializer")
+        view = key
+        found = hash_of(&view[0] if view.shape[0] else NULL, view.shape[0])
+    return (found & 0x7FFFFFFF) % <uint32_t>partitions
 
 
 cdef bint is_valid(const uint8_t[::1] validity, Py_ssize_t i) noexcept nogil:

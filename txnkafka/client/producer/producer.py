@@ -106,6 +106,8 @@ class Producer(Client[ProducerConfig]):
             value = self._value_serializer(value)
         if timestamp is None:
             timestamp = self._now_ms()
+        if headers is not None:
+            headers = tuple(headers)
         with self._lock:
             batches = self._topics.get(topic)
             if batches is not None and self._core.accepts and self._process.is_here:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka._core.key_partition import partition_of
@@ -76,6 +77,10 @@ class ProducerCore:
         """Add a record to its batch; wait for metadata and memory, at most ``max.block.ms``."""
         if timestamp is None:
             timestamp = self.reactor.clock.now_ms()
+        if headers is not None:
+            headers = tuple(headers)
+        if partition is not None:
+            partition = index(partition)
 
         def add() -> RecordFuture[RecordMetadata] | None:
             batches = self.topics[topic]
@@ -265,12 +270,13 @@ class ProducerCore:
         try:
             await self.sender.drained()
             if self._pending is not None:
-                await self._pending[1]
+                await self._in_time(*self._pending)
             if txn is not None and txn.state in (State.IN_TRANSACTION, State.ABORTABLE_ERROR):
                 LOG.warning("%s is closed within a transaction, which is aborted", txn.name)
                 txn.new_partitions.clear()
                 txn.transition(State.ABORTING_TRANSACTION)
-                await self._requests.end(commit=False)
+                ending = self.reactor.spawn(self._requests.end(commit=False))
+                await self._in_time("the abort", ending)
         except KafkaError as error:
             LOG.info("while the producer %r was closed: %s", self.config.client_id, error)
 

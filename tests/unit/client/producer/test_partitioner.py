@@ -38,6 +38,17 @@ def test_hashes_are_javas(key: bytes, expected: int) -> None:
     assert partition_of(key, 7) == (expected & 0x7FFFFFFF) % 7
 
 
+def test_keys_of_other_types() -> None:
+    assert (
+        partition_of(bytearray(b"abc"), 7) == partition_of(memoryview(b"abc"), 7) == partition_of(b"abc", 7)
+    )
+    assert partition_of(bytearray(), 7) == partition_of(b"", 7)
+    with pytest.raises(TypeError, match="the key must be bytes or None, not str: encode it"):
+        partition_of("abc", 7)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="bytes-like"):
+        partition_of(5, 7)  # type: ignore[arg-type]
+
+
 def columns(keys: list[bytes | None]) -> tuple[array[int], bytes, bytes]:
     offsets, bits = [0], bytearray((len(keys) + 7) // 8)
     for number, key in enumerate(keys):

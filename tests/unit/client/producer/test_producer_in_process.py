@@ -51,6 +51,9 @@ def test_committed_records_are_read_and_aborted_ones_are_not(broker: Broker) -> 
         producer.begin_transaction()
         assert producer.send("orders", b"2", key=b"anna").result().offset == 2
         producer.abort_transaction()
+        producer.begin_transaction()
+        producer.send("orders", b"never sent", key=b"anna")
+        producer.abort_transaction()
         with producer.transaction():
             producer.send("orders", b"3", key=b"anna")
         (record, last) = read(broker, "orders")

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -475,6 +476,39 @@ def test_serializers_are_called_for_keys_and_values() -> None:
     producer.send("orders", 5, key="five", headers=[("h", None)], timestamp=3).result()
     (record,) = broker.logs[ORDERS]
     assert (record.key, record.value, record.timestamp, record.headers) == (b"five", b"5", 3, [("h", None)])
+
+
+def test_headers_of_any_iterable_are_kept_by_a_record_that_opens_a_batch() -> None:
+    producer, broker = producer_over(batch_size=100)
+    for number in range(3):
+        producer.send("orders", b"x" * 60, headers=((name, b"%d" % number) for name in ("a", "b")))
+    producer.flush()
+    assert [record.headers for record in broker.logs[ORDERS]] == [
+        [("a", b"%d" % number), ("b", b"%d" % number)] for number in range(3)
+    ]
+
+
+def test_wrong_arguments_are_refused_by_the_call() -> None:
+    producer, broker = producer_over()
+    producer.send("orders", b"1").result()
+    wrong: list[dict[str, Any]] = [
+    assert producer.send("orders", b"2", partition=np.int64(0)).result().offset == 1  # type: ignore
+    ]  # fmt: skip
+    for arguments in wrong:
+        with pytest.raises(TypeError):
+            producer.send("orders", **arguments)
+    assert producer.send("orders", b"2", partition=np.int64(0)).result().offset == 1  # type: ignore[arg-type]
+    assert broker.values("orders") == [b"1", b"2"]
+
+
+def test_closing_gives_up_an_abort_that_is_not_answered() -> None:
+    producer, broker = producer_over(transactional_id="shop", max_block_ms=500)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("orders", b"1").result()
+    broker.transport.answers["EndTxn"] = lambda _: None
+    producer.close()
+    assert len(broker.transport.sent("EndTxn")) == 1
 
 
 def test_a_closed_producer_refuses_all_calls() -> None:
