@@ -492,12 +492,13 @@ def test_wrong_arguments_are_refused_by_the_call() -> None:
     producer, broker = producer_over()
     producer.send("orders", b"1").result()
     wrong: list[dict[str, Any]] = [
-    assert producer.send("orders", b"2", partition=np.int64(0)).result().offset == 1  # type: ignore
+        {"key": "anna"}, {"value": "book"}, {"partition": 0.5}, {"timestamp": "now"}, {"headers": {"a": b"b"}},
     ]  # fmt: skip
     for arguments in wrong:
         with pytest.raises(TypeError):
             producer.send("orders", **arguments)
-    assert producer.send("orders", b"2", partition=np.int64(0)).result().offset == 1  # type: ignore[arg-type]
+    number: Any = np.int64(0)
+    assert producer.send("orders", b"2", partition=number).result().offset == 1
     assert broker.values("orders") == [b"1", b"2"]
 
 
