@@ -445,9 +445,10 @@ def error_for(code: int, message: str | None = None) -> KafkaError:
     return class_of(code)(message or ErrorCode.of(code).name)
 
 
-_CLASSES: Final[dict[int, type[KafkaError]]] = {
-    kind.code: kind
+_CLASSES: Final[dict[int, type[KafkaError]]] = {ErrorCode.UNKNOWN_SERVER_ERROR: KafkaError}
+_CLASSES.update(
+    (kind.code, kind)
     for kind in list(globals().values())
     if isinstance(kind, type) and issubclass(kind, KafkaError) and "code" in vars(kind)
     if not issubclass(kind, ClientError)
-} | {ErrorCode.UNKNOWN_SERVER_ERROR: KafkaError}
+)

@@ -30,6 +30,8 @@ SETTINGS: Final = {
     "transaction.state.log.num.partitions": "2",
     "offsets.topic.num.partitions": "2",
     "group.initial.rebalance.delay.ms": "0",
+    "group.consumer.heartbeat.interval.ms": "500",
+    "group.consumer.min.heartbeat.interval.ms": "500",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "200",
 }
 PATIENCE: Final = 30_000  # milliseconds
@@ -220,7 +222,9 @@ def test_offsets_of_a_member_that_the_group_has_replaced_are_refused(
 def test_two_members_share_the_partitions_and_the_rest_takes_over(
     clients: Clients, topic: str, protocol: str
 ) -> None:
-    settings = {"group_id": f"{topic}-{protocol}", "group_protocol": protocol}
+    settings: dict[str, Any] = {"group_id": f"{topic}-{protocol}", "group_protocol": protocol}
+    if protocol == "classic":
+        settings["heartbeat_interval_ms"] = 300
     first, second = clients.consumer(topic, **settings), clients.consumer(topic, **settings)
     ended, of_second = threading.Event(), [frozenset[TopicPartition]()]
 
