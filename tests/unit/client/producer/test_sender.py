@@ -492,7 +492,8 @@ def test_wrong_arguments_are_refused_by_the_call() -> None:
     producer, broker = producer_over()
     producer.send("orders", b"1").result()
     wrong: list[dict[str, Any]] = [
-        {"key": "anna"}, {"value": "book"}, {"partition": 0.5}, {"timestamp": "now"}, {"headers": {"a": b"b"}},
+        {"key": "anna"}, {"value": "book"}, {"partition": 0.5}, {"timestamp": "now"},
+        {"headers": {"a": b"b"}},
     ]  # fmt: skip
     for arguments in wrong:
         with pytest.raises(TypeError):
