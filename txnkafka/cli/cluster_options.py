@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from txnkafka.client.producer import Producer
     from txnkafka.client.transport import Transport
 
+PATIENCE_MS = 20_000  # of the admin client; Kafka's default lets a user wait a minute for a wrong address
 CHOICE = "choose a cluster: --data DIR for a data directory, or --bootstrap HOST:PORT for brokers"
 
 
@@ -81,7 +82,7 @@ class Cluster:
         """Return an admin client. Raises UsageError for a wrong setting."""
         from txnkafka.client.admin import Admin
 
-        admin: Admin = self._client(Admin, {})
+        admin: Admin = self._client(Admin, {"default.api.timeout.ms": str(PATIENCE_MS)})
         return admin
 
     def producer(self, **settings: Any) -> Producer:

@@ -98,10 +98,8 @@ def consume(
         with consumer:
             if group is None:
                 _assign(cluster, consumer, topics, partitions, span)
-            elif any(each.startswith("^") for each in topics):
-                consumer.subscribe(pattern="|".join(each.removeprefix("^") for each in topics))
             else:
-                consumer.subscribe(topics)
+                _subscribe(cluster, consumer, topics)
             reading = Reading(consumer, output, count, in_group=group is not None, unbuffered=unbuffered)
             reading.stop_at(_ends(consumer, span.end_time))
             try:
@@ -197,6 +195,17 @@ def _assign(
             partitions.append(TopicPartition(name, number))
     consumer.assign(partitions)
     begin(consumer, partitions, span.start)
+
+
+def _subscribe(cluster: Cluster, consumer: Consumer, topics: tuple[str, ...]) -> None:
+    """Subscribe to topics, or to patterns with ^. Raises UnknownTopicOrPartitionError: a group would wait for
+    a missing topic without a word."""
+    with cluster.admin() as admin:
+        admin.describe_topics([each for each in topics if not each.startswith("^")])
+    if any(each.startswith("^") for each in topics):
+        consumer.subscribe(pattern="|".join(each.removeprefix("^") for each in topics))
+    else:
+        consumer.subscribe(topics)
 
 
 def _ends(consumer: Consumer, end_time: int | None) -> dict[TopicPartition, int]:

@@ -129,9 +129,10 @@ def test_aborted_and_open_transactions(run: Run, data: Path) -> None:
 
 
 def test_a_missing_topic_or_partition(run: Run, data: Path) -> None:
-    answer = run("consume", "gone", "--data", data)
-    assert (answer.status, answer.stdout) == (2, "")
-    assert answer.stderr.startswith("txnkafka: error: topic gone: UNKNOWN_TOPIC_OR_PARTITION")
+    for group in ((), ("-G", "readers")):
+        answer = run("consume", "gone", *group, "--data", data)
+        assert (answer.status, answer.stdout) == (2, "")
+        assert answer.stderr.startswith("txnkafka: error: topic gone: UNKNOWN_TOPIC_OR_PARTITION")
     answer = run("consume", "orders", "-p", 2, "--data", data)
     assert answer == (2, "", "txnkafka: error: orders-2: the topic has partitions 0 to 1\n")
 

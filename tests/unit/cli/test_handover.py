@@ -75,7 +75,9 @@ def test_the_line_of_a_group(run: Run, tmp_path: Path) -> None:
     """Its kind says that it is a group, as that of other lines says what they are."""
     copy = shutil.copytree(DEMO, tmp_path / "payments")
     lines = run("handover", copy, "--to", "txnkafka", "--check", "--format", "jsonl").lines
-    groups = {row["group"]: row["group_type"] for row in map(json.loads, lines) if row["kind"] == "group"}
+    groups = {
+        row["group"]: row["group_type"] for row in map(json.loads, lines) if row["kind"] == "group"
+    }
     assert groups == {"ledger": "simple", "console-consumer-15742": "classic"}
 
 
@@ -107,7 +109,9 @@ def test_what_cannot_be_done(run: Run, directory: Path, tmp_path: Path) -> None:
     node.close()
 
 
-def test_a_directory_without_permission(run: Run, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_without_permission(
+    run: Run, directory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is in it is not known: neither a file of it is said to be missing, nor is it handed over."""
 
     def refuse(_: LocalFileSystem, path: str) -> object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -36,6 +37,14 @@ def test_settings_are_read() -> None:
         Admin({"bootstrap.servers": "127.0.0.1:1", "default.api.timeout.m": 5})
     with pytest.raises(ValueError, match=r"bootstrap\.servers is missing: the admin client needs"):
         Admin()
+
+
+def test_many_threads_share_a_client(admin: Admin) -> None:
+    names = [f"topic-{number}" for number in range(24)]
+    with ThreadPoolExecutor(8) as pool:
+        created = list(pool.map(admin.create_topic, names))
+    assert sorted(each.name for each in created) == sorted(names)
+    assert {each.name for each in admin.list_topics()} == set(names)
 
 
 def test_a_closed_client_refuses_calls(admin: Admin, cluster: Cluster) -> None:
