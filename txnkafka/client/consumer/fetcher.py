@@ -86,6 +86,8 @@ class Fetcher:
             self._pause(states, error)
             if not error.retriable:
                 states[0].failure = error
+        except Exception as error:  # an answer that no broker should send: the next poll fails
+            states[0].failure = error
         finally:
             self._under_way.discard(node_id)
             self._changed.notify()

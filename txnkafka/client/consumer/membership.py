@@ -64,7 +64,7 @@ class Membership:
         self.commits = commits
         self.calls: deque[ListenerCall] = deque()
         self.holds_records = False
-        self.failure: KafkaError | None = None
+        self.failure: Exception | None = None
         self.is_over = False
         self._changed = changed
         self._polled = Signal()
@@ -112,7 +112,8 @@ class Membership:
             self._poll_timer.cancel()
         until_ms = self.reactor.now_ms() + self.config.max_poll_interval_ms
         self._poll_timer = self.reactor.call_at(until_ms, self._on_poll_timer)
-        if all(task.is_done for task in self._tasks):
+        if not self._tasks or any(task.is_done for task in self._tasks):  # one ends only by an error
+            _cancel(self._tasks)
             self._tasks = self._start()
         self.check()
         self._polled.notify()
@@ -188,16 +189,16 @@ class Membership:
         await call.done
 
     async def run(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run the work of a task; an error that does not pass fails the next poll, and ends the others."""
+        """Run the work of a task; an error fails the next poll, and ends the other tasks."""
         try:
             await work
         except ClosedError:
             raise
-        except KafkaError as error:
+        except Exception as error:
             LOG.warning("group %s: %s", self.config.group_id, error)
             self.failure = error
             others, self._tasks = self._tasks, []
-            self.reactor.soon(partial(_cancel, others, error))
+            self.reactor.soon(partial(_cancel, others))
             self.release()
 
     def forget_coordinator(self, error: KafkaError) -> None:
@@ -215,6 +216,6 @@ class Membership:
             self.reactor.spawn(self._poll_expired())
 
 
-def _cancel(tasks: Iterable[Task[Any]], error: KafkaError) -> None:
+def _cancel(tasks: Iterable[Task[Any]]) -> None:
     for task in tasks:
-        task.cancel(error)
+        task.cancel(ClosedError("another task of the membership failed"))

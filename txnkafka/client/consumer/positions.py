@@ -60,6 +60,8 @@ class Positions:
             await self._update_all(states)
         except KafkaError as error:
             self._refuse(states, error)
+        except Exception as error:  # an answer that no broker should send: the next poll fails
+            states[0].failure = error
         finally:
             self._is_looking = False
             self._changed.notify()

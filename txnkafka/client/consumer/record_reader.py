@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka._core.consumer_record import ConsumerRecord, consumer_records
-from txnkafka.errors import CorruptRecordError, DecodeError, KafkaError
+from txnkafka.errors import CorruptRecordError, DecodeError
 from txnkafka.record.batch import header_key
 from txnkafka.record.chunk import ChunkDecoder
 
@@ -180,7 +180,7 @@ class RecordReader:
         return []
 
 
-def failure_of(subscription: Subscription) -> KafkaError | None:
+def failure_of(subscription: Subscription) -> Exception | None:
     """Return the failure of a partition that is not paused."""
     for state in subscription.assigned.values():
         if state.failure is not None and not state.is_paused and not state.is_revoked:

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
 
     from txnkafka.client.consumer.fetched_data import FetchedData
-    from txnkafka.errors import KafkaError
     from txnkafka.model import TopicPartition
 
 
@@ -54,7 +53,7 @@ class AssignedPartition:
         self.is_paused = False
         self.is_revoked = False  # delivered no more, while the group takes it away
         self.retry_ms = -1
-        self.failure: KafkaError | None = None
+        self.failure: Exception | None = None
         self.high_watermark = self.last_stable_offset = self.log_start_offset = -1
 
     def seek(self, offset: int, epoch: int = -1) -> None:

@@ -21,8 +21,8 @@ WAIT = 5_000
 
 
 class ScriptedBroker:
-    """``logs`` have the bytes of batches from an offset on. ``answer`` may replace the answer for a partition;
-    a Fetch without data is answered when ``fetch.max.wait.ms`` is over."""
+    """``logs`` have the bytes of batches from an offset on. ``answer`` may replace the answer for a
+    partition; a Fetch without data is answered when ``fetch.max.wait.ms`` is over."""
 
     def __init__(self, partitions: int = 1, **options: Any) -> None:
         self.transport = FakeTransport({"orders": partitions}, **options)
@@ -73,7 +73,7 @@ class ScriptedBroker:
         planted = self.answer(number, wanted)
         if planted is not None:
             return planted
-        data = self.logs[number].get(wanted.fetch_offset)
+        data = self.logs.get(number, {}).get(wanted.fetch_offset)
         if data is None:
             return None
         return PartitionData(

@@ -107,6 +107,15 @@ def test_an_error_that_stays_is_raised(error: ErrorCode) -> None:
             consumer.poll(WAIT)
 
 
+def test_an_answer_that_nobody_expects_fails_poll_once_for_each_call() -> None:
+    broker = ScriptedBroker()
+    broker.transport.answers["Fetch"] = lambda request: object()
+    consumer = broker.consumer()
+    for _ in range(2):
+        with pytest.raises(AttributeError):
+            consumer.poll(WAIT)
+
+
 def test_a_lost_connection_is_retried() -> None:
     broker = ScriptedBroker()
     broker.put(0, b"a")
@@ -237,8 +246,7 @@ def test_a_truncated_log_is_an_error_without_a_policy() -> None:
     assert len(consumer.poll(WAIT)) == 3
     diverging(broker, 4, 1)
     with pytest.raises(LogTruncationError, match="truncated to offset 1, below the position 3") as raised:
-        for _ in range(20):
-            consumer.poll(WAIT)
+        consumer.poll(WAIT)  # after the end of the Fetch that waits
     assert (raised.value.offset, raised.value.diverged_offset) == (3, 1)
     consumer.seek(PARTITION, 1)
     broker.put(1, b"B", epoch=6)
@@ -266,5 +274,7 @@ def test_a_fetch_waits_until_all_data_of_its_broker_are_consumed() -> None:
     assert len(broker.transport.sent("Fetch")) == 1
     assert len(consumer.poll(WAIT)) == 2
     assert len(broker.transport.sent("Fetch")) == 2
-    assert [TopicPartition("orders", each.partition) for each in
-            broker.transport.sent("Fetch")[1].message.topics[0].partitions] == list(consumer.positions())  # fmt: skip
+    (topic,) = broker.transport.sent("Fetch")[1].message.topics
+    assert {TopicPartition("orders", each.partition) for each in topic.partitions} == set(
+        consumer.positions()
+    )

@@ -54,8 +54,7 @@ def test_without_a_policy_a_position_is_needed(broker: Broker, ten: TopicPartiti
             with pytest.raises(
                 NoOffsetForPartitionError, match=f"{ten}: no committed offset in group"
             ) as raised:
-                for _ in range(100):
-                    consumer.poll(100)
+                consumer.poll(WAIT)
             assert raised.value.partitions == (ten,)
         consumer.seek(ten, 7)
         assert [each.offset for each in consumer.poll(WAIT)] == [7, 8, 9]
