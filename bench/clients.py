@@ -15,8 +15,8 @@ __all__ = ["contests"]
 
 SECONDS = 300  # until a client counts as stuck
 NOTE = (
-    "clients: CPU seconds of the client's process, all its threads included; 100-byte records, to and from one "
-    "partition of txnkafka serve with --durability page_cache; sends in transactions of 20,000 records."
+    "clients: CPU seconds of the client's process, all its threads included; 100-byte records, to and from "
+    "one partition of txnkafka serve with --durability page_cache; sends in transactions of 20,000 records."
 )
 # name, work of our side, records as a multiple, other sides with their work and goal
 WORK = (

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from txnkafka.env import Clock, DataFiles
     from txnkafka.server.server_thread import ServerThread
 
-__all__ = ["Broker"]
-
 
 class Broker:
     """A broker on an open data directory; ``Broker.open`` makes one. Any thread may call it.

@@ -44,8 +44,7 @@ class BrokerProcess:
             raise
 
     def __repr__(self) -> str:
-        state = "stopped" if self._process is None else f"process {self._process.pid}"
-        return f"<BrokerProcess {self.bootstrap_servers} {state}>"
+        return f"<BrokerProcess {self.bootstrap_servers}{'' if self.is_running else ' stopped'}>"
 
     @property
     def is_running(self) -> bool:

@@ -22,21 +22,21 @@ def send(servers, topic, value, **settings):
     return errors
 
 def read(servers, topic, count=1):
-    consumer = Consumer({
-        "bootstrap.servers": servers, "group.id": "g", "enable.auto.commit": False, "log_level": 0,
-    })
+    settings = {"bootstrap.servers": servers, "group.id": "g", "enable.auto.commit": False}
+    consumer = Consumer({**settings, "log_level": 0})
     consumer.assign([TopicPartition(topic, 0, 0)])
     found = [message.value() for message in consumer.consume(count, 10)]
     consumer.close()
     return found
 
 def topics(servers):
-    return {name for name in AdminClient({"bootstrap.servers": servers}).list_topics().topics if name[0] != "_"}
+    listed = AdminClient({"bootstrap.servers": servers}).list_topics().topics
+    return {name for name in listed if name[0] != "_"}
 """
 
 
 def run(directory: Path, tests: str, *options: str) -> str:
-    """Run pytest on the tests of a user; return its output. The plugin comes from the installed entry point."""
+    """Run pytest on the tests of a user, with the installed plugin; return its output."""
     (directory / "test_user.py").write_text(HELPERS + tests)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(directory)]
     done = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=120)
@@ -70,9 +70,8 @@ SERVERS = []
 def test_timeout(kafka_broker, kafka_clock):
     servers = kafka_broker.bootstrap_servers
     SERVERS.append(servers)
-    producer = Producer({
-        "bootstrap.servers": servers, "transactional.id": "shop", "transaction.timeout.ms": 60_000, "log_level": 0,
-    })
+    settings = {"transactional.id": "shop", "transaction.timeout.ms": 60_000, "log_level": 0}
+    producer = Producer({"bootstrap.servers": servers, **settings})
     producer.init_transactions()
     producer.begin_transaction()
     producer.produce("orders", b"too late")
