@@ -3,7 +3,12 @@ from typing_extensions import Buffer
 def murmur2(data: Buffer) -> int: ...
 def partition_of(key: Buffer, partitions: int) -> int: ...
 def partitions_of(
-    offsets: Buffer, data: Buffer | None, validity: Buffer | None, partitions: int, without_key: int, out: Buffer
+    offsets: Buffer,
+    data: Buffer | None,
+    validity: Buffer | None,
+    partitions: int,
+    without_key: int,
+    out: Buffer,
 ) -> None: ...
 def counting_order(partition_of: Buffer, partitions: int, order: Buffer, bounds: Buffer) -> None: ...
 def gather(

@@ -90,7 +90,8 @@ class Producer:
         if blocking._value_serializer is not None:
             value = blocking._value_serializer(value)
         at_ms = blocking._now_ms() if timestamp is None else timestamp
-        future = await run(self._reactor, self._core.send(topic, key, value, partition, at_ms, headers))
+        sending = self._core.send(topic, key, value, partition=partition, timestamp=at_ms, headers=headers)
+        future = await run(self._reactor, sending)
         return SentRecord(future)
 
     async def send_and_wait(

@@ -105,9 +105,9 @@ class Accumulator:
     # Records
 
     def add(
-        self, topic: TopicBatches, number: int, key: Any, value: Any, timestamp: int, headers: Any
+        self, topic: TopicBatches, number: int, key: Any, value: Any, *, timestamp: int, headers: Any
     ) -> RecordFuture[RecordMetadata] | None:
-        """Add a record to the open batch of a partition, or to a new one; None if there is no memory for it.
+        """Add a record to the open batch of a partition, or to a new one; None while memory is full.
         Raises MessageTooLargeError, and TypeError and ValueError for wrong records."""
         queue = topic.queue(number)
         if queue.open is not None:
@@ -124,7 +124,7 @@ class Accumulator:
         return records.add(key, value, timestamp, headers)
 
     def add_content(self, topic: TopicBatches, number: int, content: Content) -> ProducerBatch | None:
-        """Add a whole batch to a partition, after the records that it has; None if there is no memory."""
+        """Add a whole batch to a partition, after the records that it has; None while memory is full."""
         queue = topic.queue(number)
         if not self._reserve(content.size):
             return None
@@ -151,7 +151,7 @@ class Accumulator:
     # Memory
 
     async def room(self) -> None:
-        """Wait until a batch has ended; all open batches are sent meanwhile."""
+        """Send all open batches, and wait until a batch has ended."""
         self.close_all()
         waiter: Promise[None] = Promise()
         self._waiters.append(waiter)

@@ -41,7 +41,7 @@ Serializer: TypeAlias = Callable[[Any], "Buffer | None"]
 
 
 class Producer(Client[ProducerConfig]):
-    """A producer. Any thread may call it; a transaction belongs to all of them.
+    """A producer. Any thread may call it; all threads share its transaction.
 
     ``settings`` have Kafka's names and defaults, see ``ProducerConfig``; keyword arguments add to them:
     ``Producer(bootstrap_servers="127.0.0.1:9092", linger_ms=10)``. ``key_serializer`` and
@@ -121,7 +121,8 @@ class Producer(Client[ProducerConfig]):
                     future = records.add(key, value, timestamp, headers)
                     if future is not None:
                         return future
-        return self._reactor.run(self._core.send(topic, key, value, partition, timestamp, headers))
+        waits = self._core.send(topic, key, value, partition=partition, timestamp=timestamp, headers=headers)
+        return self._reactor.run(waits)
 
     def send_columns(
         self,
@@ -134,7 +135,7 @@ class Producer(Client[ProducerConfig]):
         partition: int | None = None,
         partitions: Any = None,
     ) -> SentBatches:
-        """Send many records without an object for each; returns the future of all of them.
+        """Send many records without an object for each; return one future for all.
 
         ``keys`` and ``values`` are pyarrow arrays of bytes or text, which are not copied, or lists of bytes
         and None. ``timestamps`` are milliseconds (numpy, pyarrow, or a list), by default the clock's time.
@@ -177,8 +178,8 @@ class Producer(Client[ProducerConfig]):
         return self._reactor.run(self._core.partitions_for(topic))
 
     def init_transactions(self) -> None:
-        """Get the producer id, and fence other producers with the same ``transactional.id``; a transaction
-        that one of them has left open is aborted.
+        """Get the producer id, and fence other producers with the same ``transactional.id``; their open
+        transaction is aborted.
 
         Raises KafkaTimeoutError after ``max.block.ms``: call it again then. Raises IllegalStateError for a
         second call."""

@@ -76,7 +76,7 @@ class ProducerBatch:
         self._record_errors: Mapping[int, KafkaError] = {}
         self._calls: list[tuple[RecordFuture[RecordMetadata], Callable[..., object]]] = []
         self._wire: bytearray | None = None
-        self._sealed: tuple[ProducerIdAndEpoch, int] | None = None  # what the bytes have
+        self._sealed: tuple[ProducerIdAndEpoch, int] | None = None  # producer and sequence in the bytes
 
     def __repr__(self) -> str:
         return f"<batch of {self.count} records for {self.partition}>"
@@ -121,8 +121,8 @@ class ProducerBatch:
             self._end()
 
     def fail(self, error: KafkaError, record_errors: Mapping[int, KafkaError] | None = None) -> bool:
-        """Fail all records: those of ``record_errors`` with their own error. Returns whether the batch had
-        not ended before."""
+        """Fail all records, with their error in ``record_errors`` or with ``error``. Return False if the batch
+        had ended before."""
         if self.done.is_done:
             return False
         self.error, self._record_errors = error, record_errors or {}
@@ -131,7 +131,7 @@ class ProducerBatch:
 
     def split(self, limit: int) -> list[ProducerBatch]:
         """Return the batches of ``limit`` bytes that replace this one and keep its sequences; [] if the batch
-        cannot be split. It ends when the last of them does."""
+        cannot be split. It ends with the last part."""
         assert self.content is not None
         contents = self.content.split(limit)
         if len(contents) < 2:

@@ -72,7 +72,7 @@ class ProducerCore:
     # Records
 
     async def send(
-        self, topic: str, key: Any, value: Any, partition: int | None, timestamp: int | None, headers: Any
+        self, topic: str, key: Any, value: Any, *, partition: int | None, timestamp: int | None, headers: Any
     ) -> RecordFuture[RecordMetadata]:
         """Add a record to its batch; wait for metadata and memory, at most ``max.block.ms``."""
         if timestamp is None:
@@ -85,7 +85,7 @@ class ProducerCore:
         def add() -> RecordFuture[RecordMetadata] | None:
             batches = self.topics[topic]
             number = self._partition(batches, key, partition)
-            return self.accumulator.add(batches, number, key, value, timestamp, headers)
+            return self.accumulator.add(batches, number, key, value, timestamp=timestamp, headers=headers)
 
         future: RecordFuture[RecordMetadata] = await self._added(topic, partition, add)
         return future

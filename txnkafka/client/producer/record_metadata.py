@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class RecordMetadata(NamedTuple):
-    """The place of an acknowledged record. ``offset`` is -1 if the broker did not tell it: with ``acks=0``,
+    """The place of an acknowledged record. ``offset`` is -1 if it is unknown: with ``acks=0``,
     and for a repeated batch that the broker has forgotten. ``timestamp`` is in milliseconds, the broker's
     time in a topic with ``message.timestamp.type=LogAppendTime``."""
 
@@ -18,7 +18,7 @@ class RecordMetadata(NamedTuple):
 
 class BatchMetadata(NamedTuple):
     """The place of the acknowledged records of one batch: ``record_count`` offsets from ``base_offset`` on,
-    which is -1 if the broker did not tell it."""
+    which is -1 if it is unknown."""
 
     topic: str
     partition: int

@@ -62,7 +62,7 @@ class Sender:
         self._is_awake = False
 
     def wake(self) -> None:
-        """Send what can be sent, before the reactor's lock is released."""
+        """Send the batches that are ready, before the reactor's lock is released."""
         if not self._is_awake and not self.is_closed:
             self._is_awake = True
             self._reactor.soon(self._run)
@@ -114,7 +114,7 @@ class Sender:
             self._send_to(node_id, queues)
 
     def _is_allowed(self) -> bool:
-        """Do what the state of the producer requires; return whether batches may be sent."""
+        """Act on the state of the producer; return whether batches may be sent."""
         txn, requests = self._txn, self.requests
         if txn is None or requests is None:
             return True

@@ -161,7 +161,7 @@ class TransactionManager:
 
     def use_version(self, *, is_v2: bool, at_init: bool) -> None:
         """Take the transaction version of the cluster for the next transaction. The first one of version 2
-        needs a new epoch, so that the broker can tell it from the last one of version 1."""
+        needs a new epoch, which separates it from the last one of version 1."""
         self.needs_bump |= is_v2 and not self.is_v2 and not at_init
         self.is_v2 = is_v2
 
@@ -272,7 +272,7 @@ class TransactionManager:
         return code.retriable
 
     def expired(self, batch: ProducerBatch) -> None:
-        """A batch that was sent is given up: whether the log has it is unknown."""
+        """A batch that was sent is given up; the log may have it."""
         self.entry(batch.partition).mark_unresolved(batch)
         self._unresolved.add(batch.partition)
 

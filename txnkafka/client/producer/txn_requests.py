@@ -46,7 +46,7 @@ _V1: Final = {"AddPartitionsToTxn": 3, "EndTxn": 4, "TxnOffsetCommit": 4}
 """The last versions of requests with transaction versions 0 and 1."""
 _V2: Final = {"EndTxn": 5, "TxnOffsetCommit": 5}
 _FIRST_PAUSE_MS: Final = 20
-"""The pause until a transaction is begun again while the one before is completed (KAFKA-5482)."""
+"""The pause while the previous transaction is being completed (KAFKA-5482)."""
 _GROUP_MISMATCH: Final = (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
@@ -191,7 +191,7 @@ class TxnRequests:
         self, name: str, message: Callable[[Versions], Any], code_of: Callable[[Any], ErrorCode], *,
         key: tuple[int, str] | None = None, is_v2: bool | None = None, is_abort: bool = False,
     ) -> Any:  # fmt: skip
-        """Send a request until it succeeds. Otherwise change the state as the tables say, and raise."""
+        """Send a request until it succeeds. Otherwise change the state by the tables, and raise."""
         config, failures = self._cluster.config, 0
         is_v2 = self._txn.is_v2 if is_v2 is None else is_v2
         if key is None and self._txn.is_transactional:

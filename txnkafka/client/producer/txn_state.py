@@ -45,7 +45,7 @@ SOURCES: Final[dict[State, frozenset[State]]] = {
 
 
 class Reaction(enum.Enum):
-    """What the producer does after an error code."""
+    """The next step of the producer after an error code."""
 
     RETRY = enum.auto()
     FIND_COORDINATOR = enum.auto()
