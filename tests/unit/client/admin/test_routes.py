@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.client.fakes import FakeTransport, Request
-from txnkafka.client.admin import Admin, ConfigResource, ConfigResourceType, OffsetSpec
+from txnkafka.client.admin import Admin, ConfigResource, ConfigResourceType, MemberToRemove, OffsetSpec
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import KafkaError, KafkaTimeoutError, NetworkError, UnsupportedVersionError
 from txnkafka.model import TopicPartition
@@ -15,11 +15,17 @@ from txnkafka.wire.messages.create_topics import CreatableTopicResult, CreateTop
 from txnkafka.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsResponse
 from txnkafka.wire.messages.describe_configs import DescribeConfigsResponse, DescribeConfigsResult
 from txnkafka.wire.messages.find_coordinator import Coordinator, FindCoordinatorResponse
+from txnkafka.wire.messages.leave_group import LeaveGroupResponse
 from txnkafka.wire.messages.list_groups import ListedGroup, ListGroupsResponse
 from txnkafka.wire.messages.list_offsets import (
     ListOffsetsPartitionResponse,
     ListOffsetsResponse,
     ListOffsetsTopicResponse,
+)
+from txnkafka.wire.messages.offset_commit import (
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
 )
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -221,6 +227,34 @@ def test_the_coordinator_of_each_group_is_found_again(coordinators: FakeTranspor
     sent = [(each.node_id, each.message.groups_names) for each in coordinators.sent("DeleteGroups")]
     assert sent == [(0, ("a",)), (1, ("b",)), (1, ("a",))]
     assert len(coordinators.sent("FindCoordinator")) == 3
+
+
+def test_a_coordinator_that_loads_its_log_is_asked_again() -> None:
+    """The error is that of the partitions."""
+    transport = FakeTransport({"orders": 1})
+    codes = [ErrorCode.COORDINATOR_LOAD_IN_PROGRESS, ErrorCode.NONE]
+
+    def answer(request: Request) -> OffsetCommitResponse:
+        rows = (OffsetCommitResponsePartition(partition_index=0, error_code=codes.pop(0)),)
+        return OffsetCommitResponse(topics=(OffsetCommitResponseTopic(name="orders", partitions=rows),))
+
+    transport.answers["OffsetCommit"] = answer
+    with admin_over(transport) as admin:
+        admin.alter_group_offsets("readers", {PARTITIONS[0]: 5})
+    assert codes == []
+    (row,) = transport.sent("OffsetCommit")[1].message.topics[0].partitions
+    assert (row.committed_offset, row.committed_leader_epoch, row.committed_metadata) == (5, -1, "")
+
+
+def test_a_member_is_named_by_instance_or_by_id() -> None:
+    """A static member may have got another id since."""
+    transport = FakeTransport()
+    transport.answers["LeaveGroup"] = lambda request: LeaveGroupResponse()
+    with admin_over(transport) as admin:
+        admin.remove_members("readers", [MemberToRemove("shop-1", "m-1"), MemberToRemove(member_id="m-2")])
+    (request,) = transport.sent("LeaveGroup")
+    named = [(each.group_instance_id, each.member_id) for each in request.message.members]
+    assert named == [("shop-1", ""), (None, "m-2")]
 
 
 def test_all_brokers_are_asked_for_groups() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.client.admin.conftest import Cluster
+from txnkafka import LogDir
 from txnkafka.client.admin import AbortTransactionSpec, Admin, OffsetSpec, TransactionListing
 from txnkafka.errors import InvalidProducerEpochError, KafkaError
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
@@ -120,6 +121,9 @@ def test_hanging_transactions_are_found_and_aborted(admin: Admin, cluster: Clust
     admin.abort_transaction(found.spec)
     assert admin.list_offsets({ORDERS: OffsetSpec.LATEST})[ORDERS].offset == 2
     assert admin.find_hanging_transactions(max_transaction_timeout_ms=0) == []
+    view = LogDir(cluster.broker.path).partition(*ORDERS)
+    assert list(view.records(isolation_level="read_committed")) == []
+    assert [each.value for each in view.records(isolation_level="read_uncommitted")] == [b"hanging"]
 
 
 @pytest.mark.parametrize(
