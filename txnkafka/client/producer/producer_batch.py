@@ -121,8 +121,8 @@ class ProducerBatch:
             self._end()
 
     def fail(self, error: KafkaError, record_errors: Mapping[int, KafkaError] | None = None) -> bool:
-        """Fail all records, with their error in ``record_errors`` or with ``error``. Return False if the batch
-        had ended before."""
+        """Fail all records, with their error in ``record_errors`` or with ``error``. Return False if the
+        batch had ended before."""
         if self.done.is_done:
             return False
         self.error, self._record_errors = error, record_errors or {}
