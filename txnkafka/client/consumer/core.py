@@ -92,12 +92,11 @@ class ConsumerCore:
             changed = self._changed.next
             self._refresh()
             self._positions.update()
-            self._fetcher.send()
-            if membership is None or not membership.holds_records:
-                found = read(self.reader)
-                if found:
-                    self._fetcher.send()
-                    return found
+            is_held = membership is not None and membership.holds_records
+            found = [] if is_held else read(self.reader)
+            self._fetcher.send()  # after hidden records, too
+            if found:
+                return found
             left_ms = until_ms - self.reactor.now_ms()
             if is_last:
                 return []

@@ -31,6 +31,7 @@ class ScriptedBroker:
         self.logs: dict[int, dict[int, bytes]] = {number: {} for number in range(partitions)}
         self.answer: Callable[[int, Any], PartitionData | None] = lambda number, wanted: None
         self.session_id = 0
+        self.delay_ms = 0
         self._session: dict[int, Any] = {}
         self.top_error = 0
 
@@ -63,10 +64,11 @@ class ScriptedBroker:
         id_ = self.transport.topic_id("orders")
         topic = FetchableTopicResponse(topic_id=id_, topic="orders", partitions=found)
         response = FetchResponse(session_id=self.session_id, responses=(topic,) if found else ())
-        if found:
+        pause_ms = self.delay_ms if found else message.max_wait_ms
+        if not pause_ms:
             return response
         reactor = self.transport.reactor
-        reactor.call_at(reactor.now_ms() + message.max_wait_ms, lambda: request.reply(response))
+        reactor.call_at(reactor.now_ms() + pause_ms, lambda: request.reply(response))
         return None
 
     def _row(self, number: int, wanted: Any) -> PartitionData | None:

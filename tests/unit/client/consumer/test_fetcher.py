@@ -11,6 +11,7 @@ from txnkafka.client.consumer import LogTruncationError
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.model import TopicPartition
+from txnkafka.record.builder import build_batch
 from txnkafka.wire.messages.fetch import EpochEndOffset, PartitionData
 
 
@@ -251,6 +252,19 @@ def test_a_truncated_log_is_an_error_without_a_policy() -> None:
     consumer.seek(PARTITION, 1)
     broker.put(1, b"B", epoch=6)
     assert values(consumer.poll(WAIT)) == [b"B"]
+
+
+def test_after_hidden_records_the_next_ones_are_fetched_at_once() -> None:
+    broker = ScriptedBroker()
+    record = (b"\0\0\0\1", b"\0\0\0\0\0\0", 5)
+    marker = build_batch([record], producer_id=1, producer_epoch=0, transactional=True, control=True)
+    broker.logs[0][0] = bytes(marker)
+    broker.put(1, b"a")
+    broker.delay_ms = 7
+    consumer = broker.consumer()
+    begin = broker.transport.reactor.now_ms()
+    assert values(consumer.poll(WAIT)) == [b"a"]
+    assert broker.transport.reactor.now_ms() - begin == 14
 
 
 def test_a_seek_drops_the_answer_to_an_older_fetch() -> None:
