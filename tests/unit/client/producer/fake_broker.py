@@ -7,7 +7,7 @@ Source of the checks: ``ProducerAppendInfo``, ``ProducerStateEntry`` (the last f
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from tests.models.record_batch import TRANSACTIONAL, BatchHeader, Record, decode_batch, read_header
@@ -213,3 +213,33 @@ def producer_over(
     )
     broker = FakeBroker(transport)
     return Producer(settings, transport=transport.for_client), broker
+
+
+def sequences(broker: FakeBroker) -> list[tuple[int, int, int]]:
+    """Return epoch, sequence and count of the sent batches of one partition."""
+    return [
+        (batch.header.producer_epoch, batch.header.base_sequence, batch.header.count)
+        for batch in broker.all_batches()
+    ]
+
+
+def held(broker: FakeBroker) -> tuple[list[Request], Callable[[int], None]]:
+    """Hold Produce requests; return them, and a function that appends and answers one of them."""
+    kept: list[Request] = []
+    broker.transport.answers["Produce"] = kept.append
+
+    def answer(number: int) -> None:
+        kept[number].reply(broker.produce(kept[number]))
+        broker.transport.reactor.settle()
+
+    return kept, answer
+
+
+def sent(producer: Producer, *values: bytes) -> list[Any]:
+    """Send each value in a batch of its own, and do not wait for answers."""
+    futures = []
+    for value in values:
+        futures.append(producer.send("orders", value))
+        with producer._reactor:
+            producer._core.accumulator.close_all()
+    return futures

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tests.unit.client.fakes import Request
-from tests.unit.client.producer.fake_broker import FakeBroker, producer_over
-from txnkafka.client.producer import Producer, RecordMetadata
+from tests.unit.client.producer.fake_broker import held, producer_over, sent, sequences
+from txnkafka.client.producer import RecordMetadata
 from txnkafka.errors import (
     BufferExhaustedError,
     InvalidRecordError,
@@ -30,36 +29,6 @@ from txnkafka.wire.messages.produce import (
 )
 
 ORDERS = TopicPartition("orders", 0)
-
-
-def sequences(broker: FakeBroker) -> list[tuple[int, int, int]]:
-    """Return epoch, sequence and count of the sent batches of one partition."""
-    return [
-        (batch.header.producer_epoch, batch.header.base_sequence, batch.header.count)
-        for batch in broker.all_batches()
-    ]
-
-
-def held(broker: FakeBroker) -> tuple[list[Request], Callable[[int], None]]:
-    """Hold Produce requests; return them, and a function that appends and answers one of them."""
-    kept: list[Request] = []
-    broker.transport.answers["Produce"] = kept.append
-
-    def answer(number: int) -> None:
-        kept[number].reply(broker.produce(kept[number]))
-        broker.transport.reactor.settle()
-
-    return kept, answer
-
-
-def sent(producer: Producer, *values: bytes) -> list[Any]:
-    """Send each value in a batch of its own, and do not wait for answers."""
-    futures = []
-    for value in values:
-        futures.append(producer.send("orders", value))
-        with producer._reactor:
-            producer._core.accumulator.close_all()
-    return futures
 
 
 def test_records_wait_for_others_in_their_batch() -> None:
@@ -179,79 +148,6 @@ def test_a_repeated_batch_that_the_broker_has_forgotten_is_a_success() -> None:
     broker.failures["Produce"] = deque([46])
     future = producer.send("orders", b"1", timestamp=5)
     assert future.result() == RecordMetadata("orders", 0, -1, 5)
-
-
-def test_batches_keep_their_order_when_the_first_of_them_fails() -> None:
-    producer, broker = producer_over(linger_ms=1000)
-    producer.send("orders", b"0")
-    producer.flush()
-    _, answer = held(broker)
-    sent(producer, b"1", b"2", b"3")
-    broker.failures["Produce"] = deque([19])
-    for number in range(3):
-        answer(number)  # the first is refused for now, the others are out of order
-    assert broker.values("orders") == [b"0"]
-    broker.transport.answers["Produce"] = broker.produce
-    producer.flush()
-    assert broker.values("orders") == [b"0", b"1", b"2", b"3"]
-    assert [row[:2] for row in sequences(broker)] == [(0, 0), (0, 1), (0, 2), (0, 3), (0, 1), (0, 2), (0, 3)]
-
-
-def test_a_repeated_batch_waits_for_those_before_it() -> None:
-    producer, broker = producer_over(linger_ms=1000)
-    kept, answer = held(broker)
-    sent(producer, b"1", b"2")
-    first = kept[0]
-    kept[1].reply(broker.answer(kept[1], [(ORDERS, 45, -1)]))
-    broker.transport.reactor.settle(2000)
-    assert len(kept) == 2
-    first.reply(broker.produce(first))
-    broker.transport.reactor.settle()
-    assert len(kept) == 3
-    answer(2)
-    assert broker.values("orders") == [b"1", b"2"]
-
-
-def test_a_gap_in_the_log_gets_a_new_epoch() -> None:
-    producer, broker = producer_over(linger_ms=1000)
-    futures = [producer.send("orders", b"1")]
-    producer.flush()
-    broker.failures["Produce"] = deque([45])
-    futures += sent(producer, b"2", b"3")
-    producer.flush()
-    assert broker.values("orders") == [b"1", b"2", b"3"]
-    assert sequences(broker)[-2:] == [(1, 0, 1), (1, 1, 1)]
-    assert [future.result().offset for future in futures] == [0, 1, 2]
-
-
-def test_lost_state_of_the_producer_gets_a_new_epoch() -> None:
-    producer, broker = producer_over()
-    producer.send("orders", b"1").result()
-    produce = broker.transport.answers["Produce"]
-
-    def unknown(request: Request) -> ProduceResponse:
-        broker.transport.answers["Produce"] = produce
-        row = PartitionProduceResponse(error_code=59, log_start_offset=9)
-        topic = TopicProduceResponse(topic_id=broker.transport.topic_id("orders"), partition_responses=(row,))
-        return ProduceResponse(responses=(topic,))
-
-    broker.transport.answers["Produce"] = unknown
-    producer.send("orders", b"2").result()
-    assert sequences(broker) == [(0, 0, 1), (0, 1, 1), (1, 0, 1)]
-
-
-def test_the_last_epoch_is_followed_by_a_new_producer_id() -> None:
-    producer, broker = producer_over()
-    broker.producer = (7, 32_766)
-    producer.send("orders", b"1").result()
-    broker.failures["Produce"] = deque([45])
-    broker.producer = (8, -1)
-    producer.send("orders", b"2").result()
-    assert broker.values("orders") == [b"1", b"2"]
-    headers = [batch.header for batch in broker.all_batches()]
-    assert [(each.producer_id, each.producer_epoch, each.base_sequence) for each in headers] == [
-        (7, 32_767, 0), (7, 32_767, 1), (8, 0, 0),
-    ]  # fmt: skip
 
 
 def test_a_batch_that_is_too_large_is_split() -> None:
