@@ -79,6 +79,15 @@ def test_a_missing_topic(run: Run, data: Path) -> None:
     assert answer.stderr.startswith("txnkafka: error: topic gone: ")
 
 
+@pytest.mark.parametrize("ids", [(), ("--transactional-id", "perf")])
+def test_records_that_the_broker_refuses(run: Run, data: Path, ids: tuple[str, ...]) -> None:
+    assert run("topics", "alter", "orders", "--config", "max.message.bytes=100", "--data", data).status == 0
+    answer = run("perf", "produce", "orders", "--num-records", 2, "--record-size", 900, *ids, "--data", data)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("txnkafka: error: ")
+    assert sizes(data) == []
+
+
 def test_percentiles() -> None:
     found = percentiles([number / 1000 for number in range(1, 1_001)])
     assert found == {"mean": 500.5, "p50": 501, "p95": 951, "p99": 991, "p999": 1_000, "max": 1_000}

@@ -67,9 +67,33 @@ def test_keys_and_delimiters(
 def test_headers_and_partitions(produce: Give, data: Path, run: Run) -> None:
     assert run("topics", "alter", "orders", "--partitions", 2, "--data", data).status == 0
     assert produce(b"x\ny\n", "-p", 1, "-H", "a=b=c", "-H", "none", "-K", ":").status == 0
+    assert produce(b"z\n", "-p", 0).status == 0
+    assert stored(data) == [(None, b"z")]
     records = list(LogDir(data).partition("orders", 1).records())
     assert [record.value for record in records] == [b"x", b"y"]
     assert {tuple(record.headers) for record in records} == {(("a", b"b=c"), ("none", None))}
+
+
+@pytest.mark.parametrize("options", [[], ["-H", "a=b"], ["--format", "jsonl"]])
+def test_a_record_that_the_broker_refuses(produce: Give, run: Run, data: Path, options: list[str]) -> None:
+    """However it is sent; without a transaction the others stay."""
+    config = ("--config", "max.message.bytes=500")
+    assert run("topics", "alter", "orders", *config, "--data", data).status == 0
+    large = b'{"value": "%s"}' % (b"x" * 1_000)
+    answer = produce(large, *options)
+    assert (answer.status, answer.stdout) == (2, "")
+    assert answer.stderr.startswith("txnkafka: error: ")
+    assert "sent" not in answer.stderr
+    assert stored(data) == []
+    assert produce(large, *options, "--transactional-id", "import").status == 2
+    assert LogDir(data).coordinator.transactions["import"].state.label in ("Empty", "CompleteAbort")
+
+
+def test_a_setting_overrides_an_option(produce: Give, run: Run, data: Path) -> None:
+    assert produce(b"a" * 1000, "-z", "lz4", "-X", "compression.type=gzip").status == 0
+    (segment,) = (data / "orders-0").glob("*.log")
+    (line,) = run("dump", segment, "--format", "jsonl").lines
+    assert json.loads(line)["compression"] == "gzip"
 
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
