@@ -197,13 +197,19 @@ class TransactionManager:
         return found
 
     def may_send(self, batch: ProducerBatch) -> bool:
-        """Return whether a batch may be sent now. A batch that is repeated waits for those before it."""
+        """Return whether a batch may be sent now.
+
+        A batch that is repeated waits for those before it. A new batch waits while the first one in flight is
+        repeated (unlike Java): a broker knows the last five batches, and that one must be among them."""
         partition = batch.partition
         if self.is_transactional and partition not in self.partitions:
             return False
         entry = self.entry(partition)
         if batch.base_sequence == NO_SEQUENCE:
-            return entry.unresolved is None and (not entry.in_flight or entry.producer == self.producer)
+            if not entry.in_flight:
+                return entry.unresolved is None
+            is_repeated = entry.in_flight[0].attempts > 1
+            return entry.unresolved is None and entry.producer == self.producer and not is_repeated
         return batch not in entry.in_flight or entry.in_flight[0] is batch
 
     def number(self, batch: ProducerBatch) -> None:

@@ -47,6 +47,28 @@ def test_a_repeated_batch_waits_for_those_before_it() -> None:
     assert broker.values("orders") == [b"1", b"2"]
 
 
+def test_new_batches_wait_for_a_repeated_one() -> None:
+    producer, broker = producer_over(linger_ms=1000)
+    kept, answer = held(broker)
+    sent(producer, b"0")
+    broker.produce(kept[0])
+    kept[0].fail()  # the answer is lost
+    sent(producer, *(b"%d" % number for number in range(1, 7)))
+    broker.transport.reactor.settle(200)
+    assert len(kept) == 2  # the first batch again
+    broker.failures["Produce"] = deque([7])
+    answer(1)
+    broker.transport.reactor.settle(300)
+    assert len(kept) == 3
+    answer(2)
+    assert len(kept) == 8
+    broker.transport.answers["Produce"] = broker.produce
+    for number in range(3, 8):
+        answer(number)
+    producer.flush()
+    assert broker.values("orders") == [b"%d" % number for number in range(7)]
+
+
 def test_a_gap_in_the_log_gets_a_new_epoch() -> None:
     producer, broker = producer_over(linger_ms=1000)
     futures = [producer.send("orders", b"1")]
