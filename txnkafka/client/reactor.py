@@ -191,7 +191,7 @@ class Reactor:
 
     @abstractmethod
     def _pause_ms(self) -> int:
-        """Return the time until the next timer, or work that is due by the clock."""
+        """Return the time until the next timer, or work that is due by the clock; called before a sleep."""
 
     @abstractmethod
     def _keep(self) -> None:

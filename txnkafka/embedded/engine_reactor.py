@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class EngineReactor(Reactor):
-    """``engine`` is called only under the lock. ``on_leave`` is called when a caller has finished."""
+    """``engine`` is called only under the lock. ``on_leave`` is called after calls of the engine, before the
+    lock is released: they may have answered requests of a server, whose event loop sleeps."""
 
     def __init__(self, name: str, engine: Engine, clock: Clock) -> None:
         lock = RLock()
@@ -31,6 +32,7 @@ class EngineReactor(Reactor):
         self._rest = Condition(lock)  # of the keeper
         self._is_resting = False
         self._deadline = 0  # of the engine, in its ticks
+        self._rests_until = 1 << 62  # the deadline at which the keeper wakes up by itself
 
     def wall_ms(self) -> int:
         """Return the wall-clock time, and report the passing of time to the engine."""
@@ -54,6 +56,8 @@ class EngineReactor(Reactor):
         return has_run
 
     def _pause_ms(self) -> int:
+        if self.on_leave is not None:
+            self.on_leave()
         self.wall_ms()
         return min(self._timer_ms(), max(0, self._deadline - self.engine.ticks.now))
 
@@ -63,7 +67,7 @@ class EngineReactor(Reactor):
             if self.is_closed or self._step():
                 continue
             pause_ms = self._pause_ms()
-            self._wakes_ms = self.now_ms() + pause_ms
+            self._wakes_ms, self._rests_until = self.now_ms() + pause_ms, self._deadline
             self._is_resting = True
             self._rest.wait(pause_ms / 1000)
             self._is_resting = False
@@ -76,7 +80,8 @@ class EngineReactor(Reactor):
     def _leave(self) -> None:
         super()._leave()
         engine = self.engine
-        if engine.is_flush_awaited or len(engine.jobs) or not engine.is_quiet(self.wall_ms()):
+        is_due = engine.is_flush_awaited or len(engine.jobs) or not engine.is_quiet(self.wall_ms())
+        if is_due or self._deadline < self._rests_until:  # the caller has learned of an earlier deadline
             self._start_keeper()
             self._wake_keeper()
         if self.on_leave is not None:
