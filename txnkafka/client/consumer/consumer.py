@@ -140,7 +140,10 @@ class Consumer(ConsumerOffsets):
         import pyarrow as pa
 
         found = self.poll_columns(timeout_ms, headers="headers" in columns)
-        return pa.Table.from_batches([to_arrow(some, partition, schema) for partition, some in found], schema)
+        batches = [to_arrow(some, partition, schema) for partition, some in found]
+        for _, some in found:
+            self._core.reader.give_back(some)
+        return pa.Table.from_batches(batches, schema)
 
     def _poll(self, read: Callable[[RecordReader], list[T]], timeout_ms: float) -> list[T]:
         self._call_back()

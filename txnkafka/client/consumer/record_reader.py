@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
 
 _COLUMN_BYTES: Final = 8 << 20  # after which ``columns`` returns
+_MOST_SPARES: Final = 8
 _REMEDY: Final = "All records before it were returned; seek to a later offset to leave it out"
 
 
@@ -49,10 +50,6 @@ class _Reading:
         self.columns, self.row, self.end = found, 0, len(found)
         return True
 
-    def is_of(self, state: AssignedPartition) -> bool:
-        """Return whether it continues at the position of a partition."""
-        return self.state is state and bool(state.buffered) and state.buffered[0] is self.data
-
 
 class RecordReader:
     """Deserializers are called with bytes; see ``consumer_records``."""
@@ -67,7 +64,9 @@ class RecordReader:
         self._key_deserializer = key_deserializer
         self._value_deserializer = value_deserializer
         self._decoder = ChunkDecoder(headers=True)
+        self._column_decoders = {headers: ChunkDecoder(headers=headers) for headers in (False, True)}
         self._reading: _Reading | None = None
+        self._spares: list[RecordColumns] = []
 
     def records(self, limit: int, *, of_one: bool = False) -> list[ConsumerRecord]:
         """Return at most ``limit`` records, of one partition only if ``of_one``. Raises the failure of a
@@ -96,8 +95,7 @@ class RecordReader:
     def columns(self, *, headers: bool) -> list[tuple[TopicPartition, RecordColumns]]:
         """Return decoded chunks, which belong to the caller, of some megabytes together. Raises like
         ``records``."""
-        decoder = ChunkDecoder(headers=headers)
-        self._reading = None
+        decoder = self._column_decoders[headers]
         found: list[tuple[TopicPartition, RecordColumns]] = []
         size = 0
         while size < _COLUMN_BYTES and (reading := self._next(decoder)) is not None:
@@ -108,10 +106,21 @@ class RecordReader:
                 memoryview(columns.offsets)[-1] + 1, memoryview(columns.run_leader_epochs)[-1]
             )
             reading.row = reading.end
-            decoder.exchange(None)
+            decoder.exchange(self._spare(headers=headers))
         self._settle()
-        self._reading = None
         return found or self._fail()
+
+    def give_back(self, columns: RecordColumns) -> None:
+        """Use the memory of columns again, once no buffer of them is in use: fresh memory costs more than
+        decoding."""
+        if len(self._spares) < _MOST_SPARES:
+            self._spares.append(columns)
+
+    def _spare(self, *, headers: bool) -> RecordColumns | None:
+        for place, columns in enumerate(self._spares):
+            if columns.with_headers == headers and not columns.in_use:
+                return self._spares.pop(place)
+        return None
 
     def _records(self, reading: _Reading, end: int) -> list[ConsumerRecord]:
         partition = reading.state.partition
@@ -139,7 +148,7 @@ class RecordReader:
     def _current(self, decoder: ChunkDecoder) -> _Reading | None:
         reading = self._reading
         if reading is not None:
-            if reading.state.is_deliverable and reading.is_of(reading.state) and self._is_assigned(reading):
+            if reading.decoder is decoder and self._continues(reading):
                 return reading
             self._reading = None
         for state in self._subscription.assigned.values():
@@ -150,8 +159,16 @@ class RecordReader:
                 return self._reading
         return None
 
-    def _is_assigned(self, reading: _Reading) -> bool:
-        return self._subscription.assigned.get(reading.state.partition) is reading.state
+    def _continues(self, reading: _Reading) -> bool:
+        """Return whether the position is still where the data that are being decoded continue."""
+        state = reading.state
+        is_assigned = self._subscription.assigned.get(state.partition) is state
+        return (
+            is_assigned
+            and state.is_deliverable
+            and bool(state.buffered)
+            and state.buffered[0] is reading.data
+        )
 
     def _finish(self, reading: _Reading) -> None:
         """Continue after the data; the partition is then the last in the order, so that each has its turn."""

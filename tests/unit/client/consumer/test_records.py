@@ -206,6 +206,28 @@ def test_columns_and_arrow_have_the_same_records(broker: Broker, wire: WireClien
     assert narrow.to_pylist() == [{"offset": 50, "value": None}]
 
 
+def test_the_memory_of_a_table_is_used_again_only_after_its_end(
+    broker: Broker, wire: WireClient, topic: str
+) -> None:
+    wire.create(topic)
+    partition = TopicPartition(topic, 0)
+    with reader(broker, partition) as consumer:
+        kept = []
+        for number in range(6):
+            wire.values(partition, *(b"%d-%d" % (number, i) for i in range(100)))
+            kept.append(consumer.poll_arrow(WAIT))
+        spares = consumer._core.reader._spares
+        assert len(spares) == 6
+        assert all(columns.in_use for columns in spares)
+        for number, table in enumerate(kept):
+            assert table["value"].to_pylist() == [b"%d-%d" % (number, i) for i in range(100)]
+        kept.clear()
+        del table
+        wire.values(partition, b"more")
+        assert consumer.poll_arrow(WAIT)["value"].to_pylist() == [b"more"]
+        assert len(spares) == 6  # none was added
+
+
 def test_polls_of_several_kinds_continue_each_other(broker: Broker, wire: WireClient, topic: str) -> None:
     wire.create(topic)
     partition = TopicPartition(topic, 0)
