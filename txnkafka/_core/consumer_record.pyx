@@ -68,8 +68,8 @@ cdef class ConsumerRecord:
 
     cdef tuple fields(self):
         return (
-            self.topic, self.partition, self.offset, self.timestamp, self.timestamp_type, self.key, self.value,
-            self.headers, self.leader_epoch,
+            self.topic, self.partition, self.offset, self.timestamp, self.timestamp_type, self.key,
+            self.value, self.headers, self.leader_epoch,
         )
 
     def __eq__(self, other):

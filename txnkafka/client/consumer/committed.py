@@ -18,6 +18,7 @@ from txnkafka.wire.messages.offset_fetch import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopic,
     OffsetFetchRequestTopics,
+    OffsetFetchResponseTopics,
 )
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def read_committed_offsets(
         raise error_for(code, f"group {group_id!r}: committed offsets: {code.name}")
     offsets = {}
     for topic in found.topics:
-        name = names.get(topic.topic_id, topic.topic_id) if version >= FIRST_WITH_IDS else topic.name  # type: ignore[union-attr]
+        name = topic.name
+        if isinstance(topic, OffsetFetchResponseTopics) and version >= FIRST_WITH_IDS:
+            name = names.get(topic.topic_id, topic.topic_id)
         for row in topic.partitions:
             partition = TopicPartition(name, row.partition_index)
             if row.error_code:

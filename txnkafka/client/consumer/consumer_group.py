@@ -190,7 +190,10 @@ class ConsumerGroup(Membership):
     async def _send(self, message: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         connection = await self.cluster.coordinator(GROUP, self.config.group_id)
         version = connection.versions.pick("ConsumerGroupHeartbeat")
-        return await self.cluster.request(connection, "ConsumerGroupHeartbeat", version, message)  # type: ignore[no-any-return]
+        response: ConsumerGroupHeartbeatResponse = await self.cluster.request(
+            connection, "ConsumerGroupHeartbeat", version, message
+        )
+        return response
 
     # Assignments
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.unit.client.consumer.wire_client import WireClient
 from txnkafka import Broker
+from txnkafka.model import TopicPartition
 
 _NUMBERS = count()
 
@@ -33,3 +34,11 @@ def wire(broker: Broker) -> WireClient:
 def topic() -> str:
     """The name of a topic that no other test has."""
     return f"topic-{next(_NUMBERS)}"
+
+
+@pytest.fixture
+def ten(broker: Broker, wire: WireClient, topic: str) -> TopicPartition:
+    """A partition with ten records."""
+    wire.create(topic)
+    wire.values(TopicPartition(topic, 0), *(str(number).encode() for number in range(10)))
+    return TopicPartition(topic, 0)

@@ -110,7 +110,9 @@ def test_another_member_continues_at_the_committed_offsets(
         poll_until_found(two, found, 1)
         assert found == [10]
         two.commit()
-        assert two.committed(two.assignment())[TopicPartition(topic, 0)].offset == 11  # type: ignore[union-attr]
+        again = two.committed(two.assignment())[TopicPartition(topic, 0)]
+        assert again is not None
+        assert again.offset == 11
 
 
 def poll_until_found(consumer: Consumer, found: list[int], count: int) -> None:
