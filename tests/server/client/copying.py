@@ -38,7 +38,9 @@ def fill(broker: Broker) -> None:
 def copy(broker: Broker) -> None:
     """Copy, with the offsets of the group in the same transaction."""
     producer = broker.producer(transactional_id="copier")
-    consumer = broker.consumer("in", group_id="copier", enable_auto_commit=False)
+    # a static member takes the place of its killed predecessor at once (KIP-345)
+    membership = {"group_id": "copier", "group_instance_id": "copier", "enable_auto_commit": False}
+    consumer = broker.consumer("in", **membership)
     while True:
         records = consumer.poll(1000, max_records=4)
         if not records:
