@@ -33,7 +33,8 @@ from __future__ import annotations
 from typing import Final
 
 from txnkafka.error_codes import ErrorCode
-from txnkafka.kafka_error import KafkaError, LocatedError
+from txnkafka.kafka_error import KafkaError
+from txnkafka.kafka_error import LocatedError as LocatedError
 
 __all__ = [
     "BufferExhaustedError",

@@ -6,10 +6,11 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from txnkafka.aio.waiting import run, transport_of, wake
+from txnkafka.aio.waiting import result, run, transport_of, wake
 from txnkafka.client.client import Client
 from txnkafka.client.offsets import OffsetAndMetadata
 from txnkafka.client.producer import Producer as BlockingProducer
+from txnkafka.client.producer.columns import arrow_columns
 from txnkafka.client.producer.txn_state import State
 from txnkafka.errors import KafkaError, ProducerFencedError
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from txnkafka._core.record_list import RecordFuture
     from txnkafka.client.group_metadata import ConsumerGroupMetadata
     from txnkafka.client.producer.producer import Headers, Serializer
-    from txnkafka.client.producer.record_metadata import RecordMetadata
+    from txnkafka.client.producer.record_metadata import BatchMetadata, RecordMetadata
     from txnkafka.embedded import Broker
     from txnkafka.model import TopicPartition
 
@@ -100,6 +101,20 @@ class Producer:
         """Send a record, and return its place once it is acknowledged. Raises the broker's error."""
         return await (await self.send(topic, value, key, **options))
 
+    async def send_columns(self, topic: str, **columns: Any) -> list[BatchMetadata]:
+        """Send many records without an object for each, and wait until they are acknowledged. The arguments
+        are those of ``txnkafka.Producer.send_columns``; returns the places of the batches."""
+        sent = await run(self._reactor, self._blocking._columns_to_send(topic, **columns))
+        for batch in sent.batches:
+            await result(self._reactor, batch.done)
+        return sent.result()
+
+    async def send_arrow(
+        self, topic: str, batch: Any, *, partition: int | None = None
+    ) -> list[BatchMetadata]:
+        """Send the records of a pyarrow RecordBatch or Table; see ``send_columns``."""
+        return await self.send_columns(topic, partition=partition, **arrow_columns(batch, partition))
+
     async def flush(self, timeout: float | None = None) -> None:
         """Send all records, and wait until each was acknowledged or has failed. ``timeout`` is in seconds."""
         await run(self._reactor, self._core.flush(None if timeout is None else timeout * 1000))
@@ -137,7 +152,7 @@ class Producer:
         """Begin a transaction for an ``async with`` block, and commit it at the end, or abort it after an
         exception, the cancellation of the task included."""
         txn = self._core.txn
-        if txn is not None and txn.state in (State.UNINITIALIZED, State.INITIALIZING):
+        if self._core.needs_init:
             await self.init_transactions()
         self.begin_transaction()
         try:

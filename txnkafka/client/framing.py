@@ -1,7 +1,7 @@
 """Frames of responses: the bytes of a connection, without its socket.
 
-A frame that is complete is never changed: responses have views into it. A frame larger than some megabytes gets
-memory that doubles as its bytes arrive, so that a size alone, which any peer can send, allocates little.
+A frame that is complete is never changed: responses have views into it. A frame larger than some megabytes
+gets memory that doubles as its bytes arrive, so that a size alone, which any peer can send, allocates little.
 """
 
 from __future__ import annotations

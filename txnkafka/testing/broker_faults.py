@@ -12,6 +12,7 @@ from txnkafka.client.promise import Promise
 from txnkafka.client.transport import API_OF
 from txnkafka.embedded import Broker
 from txnkafka.env import LocalDataFiles
+from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import UnknownTopicOrPartitionError, error_for
 from txnkafka.model import TopicPartition
 from txnkafka.record.builder import build_batch
@@ -58,6 +59,9 @@ def hang_transaction(broker: Broker, topic: str, partition: int = 0, records: in
     async def run(send: Any) -> int:
         request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=60_000)
         identity = await send("InitProducerId", request)
+        while identity.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:  # right after a start
+            await broker._reactor.sleep(10)
+            identity = await send("InitProducerId", request)
         if identity.error_code:
             raise error_for(identity.error_code)
         log = engine.logs.get(place)

@@ -70,6 +70,19 @@ def test_transactions_commit_and_abort(to_broker: dict[str, Any]) -> None:
     assert asyncio.run(main()) == [b"a book", b"a lamp"]
 
 
+def test_columns(to_broker: dict[str, Any]) -> None:
+    async def main() -> None:
+        async with aio.Producer(**to_broker) as producer:
+            places = await producer.send_columns("orders", values=[b"a", b"b"], partition=0)
+            assert [(each.partition, each.base_offset) for each in places] == [(0, 0)]
+        async with aio.Consumer(auto_offset_reset="earliest", **to_broker) as consumer:
+            await consumer.assign([ORDERS])
+            table = await consumer.poll_arrow(20_000, columns=("value", "offset"))
+            assert table.to_pydict() == {"value": [b"a", b"b"], "offset": [0, 1]}
+
+    asyncio.run(main())
+
+
 def test_many_tasks_send_beside_each_other(to_broker: dict[str, Any]) -> None:
     async def main() -> None:
         async with aio.Producer(linger_ms=1, **to_broker) as producer:

@@ -9,7 +9,7 @@ The API follows ``KafkaProducer`` of Apache Kafka, with Python's names.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
@@ -145,11 +145,28 @@ class Producer(Client[ProducerConfig]):
 
         The batches hold up to ``max.request.size``, and are sent at once. The columns must not be changed
         until the result. Raises what ``send`` raises; MessageTooLargeError before anything is sent."""
+        waits = self._columns_to_send(
+            topic, keys=keys, values=values, timestamps=timestamps, headers=headers, partition=partition,
+            partitions=partitions,
+        )  # fmt: skip
+        return self._reactor.run(waits)
+
+    def _columns_to_send(
+        self,
+        topic: str,
+        *,
+        keys: Any = None,
+        values: Any = None,
+        timestamps: Any = None,
+        headers: Any = None,
+        partition: int | None = None,
+        partitions: Any = None,
+    ) -> Coroutine[Any, Any, SentBatches]:
         columns = columns_to_send(keys, values, timestamps, headers, self._now_ms())
         numbers = None if partitions is None else numbers_of(partitions, "partitions", "i")
         if numbers is not None and len(numbers) != columns.count:
             raise ValueError(f"{len(numbers)} partitions for {columns.count} records")
-        return self._reactor.run(self._core.send_columns(topic, columns, partition, numbers))
+        return self._core.send_columns(topic, columns, partition, numbers)
 
     def send_arrow(self, topic: str, batch: Any, *, partition: int | None = None) -> SentBatches:
         """Send the records of a pyarrow RecordBatch or Table, as Spark's Kafka source and

@@ -26,6 +26,11 @@ class SentBatches:
         state = "done" if self.done() else "pending"
         return f"<SentBatches of {self.count} records in {len(self._batches)} batches, {state}>"
 
+    @property
+    def batches(self) -> list[ProducerBatch]:
+        """The batches, in the order of their sending."""
+        return self._batches
+
     def done(self) -> bool:
         """Return whether all records were acknowledged, or have failed."""
         return all(batch.done.is_done for batch in self._batches)
