@@ -94,6 +94,9 @@ class Fetcher:
 
     async def _fetch_from(self, node_id: int, session: FetchSession, states: list[AssignedPartition]) -> None:
         connection = await self._cluster.connection(node_id)
+        states = [each for each in states if self._is_still_wanted(each, node_id)]
+        if not states:
+            return
         version = connection.versions.pick("Fetch", at_least=4)
         if version >= _FIRST_WITH_IDS and not all(self._topic_id(each.partition) for each in states):
             version = connection.versions.pick("Fetch", at_most=_LAST_WITH_NAMES, at_least=4)
@@ -112,6 +115,12 @@ class Fetcher:
                 self._take(state, data)
 
     # Requests
+
+    def _is_still_wanted(self, state: AssignedPartition, node_id: int) -> bool:
+        """Return whether a partition is as it was before the connection was made."""
+        partition = state.partition
+        is_assigned = self._subscription.assigned.get(partition) is state
+        return is_assigned and state.place is None and self._cluster.leader_of(partition) == node_id
 
     def _topic_id(self, partition: TopicPartition) -> str | None:
         topic = self._cluster.topics.get(partition.topic)

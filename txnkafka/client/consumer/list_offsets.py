@@ -95,9 +95,7 @@ class OffsetLookup:
         for partition, timestamp in wanted.items():
             row = ListOffsetsPartition(
                 partition_index=partition.partition,
-                current_leader_epoch=cluster.topics[partition.topic]
-                .partitions[partition.partition]
-                .leader_epoch,
+                current_leader_epoch=self._leader_epoch(partition),
                 timestamp=timestamp,
             )
             topics.setdefault(partition.topic, []).append(row)
@@ -110,6 +108,12 @@ class OffsetLookup:
             timeout_ms=cluster.config.request_timeout_ms,
         )
         return _read(await cluster.request(connection, "ListOffsets", version, message), wanted)
+
+    def _leader_epoch(self, partition: TopicPartition) -> int:
+        """Return the epoch of the leader, -1 if the metadata have lost the partition meanwhile."""
+        topic = self._cluster.topics.get(partition.topic)
+        found = None if topic is None else topic.partitions.get(partition.partition)
+        return -1 if found is None else found.leader_epoch
 
 
 def _read(

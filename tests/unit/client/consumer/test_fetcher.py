@@ -8,6 +8,7 @@ import pytest
 
 from tests.unit.client.consumer.scripts import PARTITION, WAIT, ScriptedBroker
 from txnkafka.client.consumer import LogTruncationError
+from txnkafka.client.promise import Promise
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import CorruptRecordError, KafkaError
 from txnkafka.model import TopicPartition
@@ -277,6 +278,33 @@ def test_a_seek_drops_the_answer_to_an_older_fetch() -> None:
     broker.put(1, b"b")
     assert values(consumer.poll(WAIT)) == [b"f"]
     assert consumer.position(PARTITION) == 6
+
+
+@pytest.mark.parametrize("change", ["seek", "assign", "topic"])
+def test_a_fetch_has_what_is_wanted_when_its_connection_is_made(change: str) -> None:
+    broker = ScriptedBroker()
+    for offset in (0, 5):
+        broker.put(offset, b"%d" % offset)
+    connect, waiting = broker.transport.connect, [Promise[Any]()]
+    broker.transport.connect = lambda node, timeout_ms: (  # type: ignore[method-assign]
+        waiting[0] if node.node_id == 0 else connect(node, timeout_ms)
+    )
+    consumer = broker.consumer()
+    consumer.seek(PARTITION, 0)
+    assert consumer.poll(50) == []
+    if change == "seek":
+        consumer.seek(PARTITION, 5)
+    elif change == "assign":
+        consumer.assign([])
+    else:
+        consumer._core.cluster.topics.clear()
+    with consumer._reactor:
+        waiting[0].set(connect(broker.transport.nodes[0], 0).result())
+    consumer.assign([PARTITION])
+    expected = b"5" if change == "seek" else b"0"
+    assert values(consumer.poll(WAIT)) == [expected]
+    offsets = [each.message.topics[0].partitions[0].fetch_offset for each in broker.transport.sent("Fetch")]
+    assert offsets[0] == int(expected)
 
 
 def test_a_fetch_waits_until_all_data_of_its_broker_are_consumed() -> None:
