@@ -7,7 +7,7 @@ Commits are sent one after another, in the order of the calls. Source: ``CommitR
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 from txnkafka.client.cluster import GROUP
 from txnkafka.client.consumer.committed import (
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from txnkafka.client.cluster import Cluster
     from txnkafka.client.consumer.consumer_config import ConsumerConfig
-    from txnkafka.client.consumer.membership import Membership
     from txnkafka.client.consumer.subscription import Subscription
     from txnkafka.client.group_metadata import ConsumerGroupMetadata
     from txnkafka.client.transport import Connection
@@ -41,12 +40,29 @@ T = TypeVar("T")
 Offsets = dict["TopicPartition", OffsetAndMetadata]
 
 
+class Member(Protocol):
+    """The part of a ``Membership`` that commits need."""
+
+    @property
+    def is_member(self) -> bool:
+        """Return whether the group knows the consumer."""
+
+    def identity(self) -> ConsumerGroupMetadata:
+        """Return the membership for OffsetCommit."""
+
+    def epoch_identity(self) -> ConsumerGroupMetadata | None:
+        """Return the membership for OffsetFetch, None if it has no epochs."""
+
+    def on_lost(self, code: ErrorCode) -> None:
+        """Join again, because the group has answered with ``code``."""
+
+
 class Commits:
     """``membership`` is None without a subscription: then the group does not check the member."""
 
     def __init__(self, cluster: Cluster, config: ConsumerConfig, subscription: Subscription) -> None:
         self.config = config
-        self.membership: Membership | None = None
+        self.membership: Member | None = None
         self._cluster = cluster
         self._subscription = subscription
         self._tail: Promise[None] = Promise.of(None)
