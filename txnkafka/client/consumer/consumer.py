@@ -7,7 +7,6 @@ import re
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from txnkafka.client.consumer.consumer_errors import WakeupError
 from txnkafka.client.consumer.consumer_offsets import ConsumerOffsets
 from txnkafka.client.consumer.membership import ListenerCall
 from txnkafka.client.consumer.rebalance_listener import RebalanceListener
@@ -165,10 +164,9 @@ class Consumer(ConsumerOffsets):
             return self._reactor.wait(task)
         except KafkaError:
             raise
-        except BaseException as error:
+        except BaseException:
             with self._reactor.lock:
-                task.cancel(WakeupError(f"poll was interrupted by {type(error).__name__}"))
-                self._core.restore(before)
+                self._core.undo_poll(task, before)
             raise
 
     def wakeup(self) -> None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from txnkafka.client.consumer.consumer_config import ConsumerConfig
     from txnkafka.client.consumer.membership import Membership
-    from txnkafka.client.promise import Promise
+    from txnkafka.client.promise import Promise, Task
     from txnkafka.client.transport import Transport
 
 T = TypeVar("T")
@@ -107,8 +107,12 @@ class ConsumerCore:
         """End a call of the listener."""
         call.done.set(None)
 
-    def restore(self, positions: Mapping[TopicPartition, tuple[int, int]]) -> None:
-        """Go back to positions before a ``poll`` whose records nobody has got."""
+    def undo_poll(self, poll: Task[Any], positions: Mapping[TopicPartition, tuple[int, int]]) -> None:
+        """End a ``poll`` whose result nobody gets, and go back to the positions before it."""
+        poll.cancel(WakeupError("poll was interrupted"))
+        found = poll.result() if poll.error is None else None
+        if isinstance(found, ListenerCall) and self.membership is not None:
+            self.membership.calls.appendleft(found)
         for partition, (offset, epoch) in positions.items():
             state = self.subscription.assigned.get(partition)
             if state is not None and state.position > offset:

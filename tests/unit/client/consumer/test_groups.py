@@ -260,6 +260,32 @@ def test_a_listener_that_fails_fails_the_poll_and_the_group_goes_on(
         assert consumer.assignment() == all_of(topic, 1)
 
 
+def test_an_interrupted_poll_loses_no_call_of_the_listener(
+    broker: Broker, wire: WireClient, topic: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wire.create(topic)
+    journal = Journal()
+    with member(broker, topic) as consumer:
+        consumer.subscribe([topic], listener=journal)
+        wait = consumer._reactor.wait
+
+        def interrupted(task: Any) -> Any:
+            if wait(task):
+                raise KeyboardInterrupt
+            return []
+
+        with monkeypatch.context() as patch:
+            patch.setattr(consumer._reactor, "wait", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                poll_until([consumer], lambda: False)
+        assert journal.calls == []
+        wire.values(TopicPartition(topic, 0), b"a")
+        found: list[int] = []
+        poll_until_found(consumer, found, 1)
+        assert journal.calls == [("assigned", all_of(topic, 1))]
+        assert found == [0]
+
+
 def test_a_static_member_is_fenced_by_its_successor(broker: Broker, wire: WireClient, topic: str) -> None:
     wire.create(topic)
     one = member(broker, topic, group_instance_id="x")
