@@ -6,12 +6,12 @@ import re
 from inspect import isawaitable
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from txnkafka.aio.waiting import run, transport_of
+from txnkafka.aio.waiting import result, run, transport_of
 from txnkafka.client.client import Client
 from txnkafka.client.consumer import Consumer as BlockingConsumer
 from txnkafka.client.consumer import RebalanceListener
 from txnkafka.client.consumer.membership import ListenerCall
-from txnkafka.errors import ClosedError, IllegalStateError
+from txnkafka.errors import ClosedError, IllegalStateError, KafkaError
 from txnkafka.record.arrow import COLUMN_NAMES, arrow_schema, to_arrow
 
 if TYPE_CHECKING:
@@ -121,17 +121,36 @@ class Consumer:
         import pyarrow as pa
 
         found = await self.poll_columns(timeout_ms, headers="headers" in columns)
-        return pa.Table.from_batches([to_arrow(some, partition, schema) for partition, some in found], schema)
+        batches = [to_arrow(some, partition, schema) for partition, some in found]
+        for _, some in found:
+            self._core.reader.give_back(some)
+        return pa.Table.from_batches(batches, schema)
 
     async def _poll(self, read: Callable[[RecordReader], list[T]], timeout_ms: float) -> list[T]:
         self._blocking._call_back()
         until_ms = self._reactor.now_ms() + timeout_ms
         while True:
             left_ms = max(0, until_ms - self._reactor.now_ms())
-            found = await run(self._reactor, self._core.poll(read, left_ms))
+            found = await self._run_poll(read, left_ms)
             if not isinstance(found, ListenerCall):
                 return found
             await self._tell(found)
+
+    async def _run_poll(
+        self, read: Callable[[RecordReader], list[T]], timeout_ms: float
+    ) -> list[T] | ListenerCall:
+        """Poll. If the task is cancelled, the position is as before: no records get lost."""
+        with self._reactor:
+            before = self._core.subscription.positions()
+            task = self._reactor.spawn(self._core.poll(read, timeout_ms))
+        try:
+            return await result(self._reactor, task)
+        except KafkaError:
+            raise
+        except BaseException:
+            with self._reactor.lock:
+                self._core.undo_poll(task, before)
+            raise
 
     def wakeup(self) -> None:
         """End the ``poll`` that waits, or the next one, with WakeupError. Any thread may call it."""

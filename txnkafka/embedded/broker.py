@@ -124,15 +124,14 @@ class Broker:
         return Producer(settings, transport=self._transport)
 
     def consumer(self, *topics: str, **settings: Any) -> Consumer:
-        """Return a consumer of this broker, subscribed to ``topics`` if there are any. It reads committed
-        records, from the earliest one of each partition unless its group has committed offsets:
-        ``auto_offset_reset`` is ``earliest``. Other settings and errors are as in ``producer``."""
+        """Return a consumer of this broker. With ``group_id`` it is subscribed to ``topics``, without it has
+        all their partitions. It reads committed records, from the earliest one of each partition unless its
+        group has committed offsets: ``auto_offset_reset`` is ``earliest``. Other settings and errors are as
+        in ``producer``."""
         from txnkafka.client.consumer import Consumer
 
-        consumer = Consumer({"auto_offset_reset": "earliest", **settings}, transport=self._transport)
-        if topics:
-            consumer.subscribe(topics)
-        return consumer
+        given = {"auto_offset_reset": "earliest", **settings}
+        return Consumer(given, topics=topics, transport=self._transport)
 
     def admin(self, **settings: Any) -> Admin:
         """Return an administrator of this broker; settings and errors are as in ``producer``."""

@@ -114,6 +114,21 @@ def test_the_event_loop_runs_while_a_consumer_waits(to_broker: dict[str, Any]) -
     asyncio.run(main())
 
 
+def test_a_cancelled_poll_loses_no_record(to_broker: dict[str, Any]) -> None:
+    async def main() -> None:
+        async with aio.Producer(**to_broker) as producer, aio.Consumer(**to_broker) as consumer:
+            await producer.send_and_wait("orders", b"before")
+            await consumer.assign([ORDERS])
+            consumer.seek_to_end()
+            assert await consumer.position(ORDERS) == 1
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(consumer.poll(20_000), 0.05)
+            await producer.send_and_wait("orders", b"x")
+            assert [record.value for record in await consumer.poll(20_000)] == [b"x"]
+
+    asyncio.run(main())
+
+
 def test_a_group_calls_coroutines_of_its_listener_in_the_loop(to_broker: dict[str, Any]) -> None:
     calls = []
 

@@ -40,6 +40,15 @@ def test_records_are_sent_after_their_linger_time_while_no_thread_waits() -> Non
         assert future.result().offset == 0
 
 
+def test_a_consumer_without_a_group_has_all_partitions() -> None:
+    with Broker.in_memory() as broker:
+        broker.admin().create_topic("orders", partitions=2)
+        with broker.consumer("orders") as consumer, broker.producer() as producer:
+            assert consumer.assignment() == {ORDERS, TopicPartition("orders", 1)}
+            producer.send("orders", b"x", partition=1)
+            assert [record.value for record in consumer.poll(20_000)] == [b"x"]
+
+
 def test_a_server_is_woken_before_the_keeper_sleeps() -> None:
     """Timers of clients may answer requests of the server, whose event loop sleeps."""
     events: list[str] = []
