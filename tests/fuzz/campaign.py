@@ -21,6 +21,7 @@ from tests.fuzz.owning import OWNER, REPAIR
 from tests.fuzz.places import PLACE
 from tests.fuzz.producers import PRODUCERS
 from tests.fuzz.requests import REQUEST
+from tests.fuzz.responses import RESPONSE
 from tests.fuzz.sessions import SESSION
 from tests.fuzz.text import TEXT
 
@@ -30,7 +31,7 @@ CORPUS = Path(__file__).with_name("corpus")
 FINDINGS = Path(__file__).resolve().parents[2] / "build" / "fuzz"
 _RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS, PRODUCERS, APPEND, COMPACT)
 _FILES = (INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT, CHECKPOINT, LOG_RECORD, DIRECTORY, OWNER, REPAIR, PLACE)
-TARGETS = {target.name: target for target in (*_RECORDS, *_FILES, REQUEST, SESSION)}
+TARGETS = {target.name: target for target in (*_RECORDS, *_FILES, REQUEST, SESSION, RESPONSE)}
 
 
 def corpus_of(target: Target) -> list[bytes]:

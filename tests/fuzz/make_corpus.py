@@ -19,6 +19,7 @@ from tests.fuzz.campaign import CORPUS
 from tests.fuzz.codecs import CODECS
 from tests.fuzz.encoding import column_seeds
 from tests.fuzz.requests import request_seeds
+from tests.fuzz.responses import response_seeds
 from tests.fuzz.sessions import session_seeds
 from tests.golden.cases import cases
 from tests.models.builder import Batch, PlainRecord, encode_record, end_marker
@@ -239,6 +240,7 @@ def all_seeds() -> dict[str, Seeds]:
             "place": place_seeds(),
             "request": request_seeds(),
             "session": session_seeds(),
+            "response": response_seeds(),
         }
     )
 

@@ -19,7 +19,7 @@ from tests.unit.wire.messages.values import random_message
 from txnkafka.errors import InvalidRequestError
 from txnkafka.wire.messages import APIS, Api, RequestHeader, read_request, read_request_header, write_request
 
-__all__ = ["REQUEST", "request_seeds"]
+__all__ = ["CONSTANT_SIZE", "LARGEST_GROWTH", "REQUEST", "request_seeds", "shown_size"]
 
 # What a request shows may not be much larger than what it is: hostile counts make nothing. A topic without a
 # name is two bytes and is shown as 70 characters.
@@ -62,7 +62,7 @@ def check_request(content: bytes) -> str:
         place = 0 if error.position is None else error.position
         require(0 <= place <= len(content), f"position {place} of {len(content)} bytes")
         return "refused: " + "".join(c for c in str(error)[:90] if not c.isdigit())
-    shown = _size(message)
+    shown = shown_size(message)
     assert shown <= CONSTANT_SIZE + LARGEST_GROWTH * len(content), f"{len(content)} bytes become {shown}"
     again = b"".join(write_request(header, message))[4:]
     header_again, position = read_request_header(again)
@@ -71,12 +71,12 @@ def check_request(content: bytes) -> str:
     return f"accepted: {header.api.name} {header.api_version}"
 
 
-def _size(value: Any) -> int:
+def shown_size(value: Any) -> int:
     """How long the values of a message are when they are shown."""
     if is_dataclass(value):
-        return sum(len(field.name) + _size(getattr(value, field.name)) for field in fields(value))
+        return sum(len(field.name) + shown_size(getattr(value, field.name)) for field in fields(value))
     if isinstance(value, tuple):
-        return 2 + sum(map(_size, value))
+        return 2 + sum(map(shown_size, value))
     return value.nbytes if isinstance(value, memoryview) else len(repr(value))
 
 
