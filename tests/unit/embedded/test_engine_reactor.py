@@ -9,7 +9,7 @@ from txnkafka import Broker, TopicPartition
 from txnkafka.env import running_seconds
 
 ORDERS = TopicPartition("orders", 0)
-SECONDS = 60
+SECONDS = 20
 
 
 def until(condition: Callable[[], bool]) -> None:

@@ -6,7 +6,8 @@ from collections import deque
 
 from tests.unit.client.fakes import Request
 from tests.unit.client.producer.fake_broker import held, producer_over, sent, sequences
-from txnkafka.model import TopicPartition
+from txnkafka.client.producer.sequences import Sequences
+from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.messages.produce import (
     PartitionProduceResponse,
     ProduceResponse,
@@ -148,3 +149,30 @@ def test_the_last_epoch_is_followed_by_a_new_producer_id() -> None:
     assert [(each.producer_id, each.producer_epoch, each.base_sequence) for each in headers] == [
         (7, 32_767, 0), (7, 32_767, 1), (8, 0, 0),
     ]  # fmt: skip
+
+
+class Batch:
+    """A batch of ``count`` records."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.producer, self.base_sequence = ProducerIdAndEpoch(-1, -1), -1
+
+    @property
+    def last_sequence(self) -> int:
+        return (self.base_sequence + self.count - 1) % 2**31
+
+    def assign(self, producer: ProducerIdAndEpoch, sequence: int) -> None:
+        self.producer, self.base_sequence = producer, sequence
+
+
+def test_sequences_continue_with_0_after_the_largest() -> None:
+    found, batches = Sequences(), [Batch(3), Batch(2), Batch(1)]
+    found.restart(ProducerIdAndEpoch(7, 0))
+    found.next = 2**31 - 2
+    for batch in batches:
+        found.number(batch)
+    assert [batch.base_sequence for batch in batches] == [2**31 - 2, 1, 3]
+    for batch in batches:
+        found.acknowledged(batch, -1)
+    assert (found.next, found.last_acked, found.is_next(4)) == (4, 3, True)
