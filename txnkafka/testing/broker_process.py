@@ -35,6 +35,8 @@ class BrokerProcess:
         self.directory = directory or f"{self._own}/data"
         self._settings = json.dumps({**SETTINGS, **(settings or {})})
         self.bootstrap_servers = address
+        # a pipe would fill up while the broker runs; close() closes it
+        self._log = tempfile.TemporaryFile("a+")  # noqa: SIM115
         self._process: subprocess.Popen[str] | None = None
         self.is_used_up = False  # its clock was moved, or a fault was planned
         try:
@@ -65,9 +67,14 @@ class BrokerProcess:
             self._settings,
         ]
         self._process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
         )
         self.bootstrap_servers = self._answer()
+
+    def log(self) -> str:
+        """Return the lines that the broker has logged, since the first start."""
+        self._log.seek(0)
+        return self._log.read()
 
     def kill(self) -> None:
         """Kill the process with SIGKILL, as the loss of a machine; acknowledged data is kept."""
@@ -118,6 +125,7 @@ class BrokerProcess:
         """Stop the broker, and delete its temporary directory."""
         if self._process is not None:
             self.kill()
+        self._log.close()
         if self._own is not None:
             shutil.rmtree(self._own, ignore_errors=True)
 
@@ -144,8 +152,8 @@ class BrokerProcess:
         line = process.stdout.readline()
         if not line:
             self._process = None
-            _, reason = process.communicate()
-            raise RuntimeError(f"the broker has ended: {reason.strip()[-2000:]}")
+            process.communicate()
+            raise RuntimeError(f"the broker has ended: {self.log().strip()[-2000:]}")
         answer = json.loads(line)
         if "error" in answer:
             raise RuntimeError(f"the broker refused: {answer['error']}")
