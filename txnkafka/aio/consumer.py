@@ -174,7 +174,7 @@ class Consumer:
         await run(self._reactor, self._core.assign(list(partitions)))
 
     async def unsubscribe(self) -> None:
-        """Leave the group, or give up the assigned partitions."""
+        """Leave the group, or drop the assigned partitions."""
         with self._guard:
             await self._leave()
 
@@ -187,11 +187,11 @@ class Consumer:
         return self._blocking.assignment()
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no records of these partitions until ``resume``."""
+        """Leave these partitions out of ``poll`` until ``resume``."""
         self._blocking.pause(partitions)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return records of these partitions again."""
+        """End ``pause`` for these partitions."""
         self._blocking.resume(partitions)
 
     def paused(self) -> frozenset[TopicPartition]:

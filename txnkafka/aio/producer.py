@@ -102,8 +102,8 @@ class Producer:
         return await (await self.send(topic, value, key, **options))
 
     async def send_columns(self, topic: str, **columns: Any) -> list[BatchMetadata]:
-        """Send many records without an object for each, and wait until they are acknowledged. The arguments
-        are those of ``txnkafka.Producer.send_columns``; returns the places of the batches."""
+        """Send many records without an object for each, and wait until they are acknowledged. It has the
+        arguments of ``txnkafka.Producer.send_columns``; returns the place of each batch."""
         sent = await run(self._reactor, self._blocking._columns_to_send(topic, **columns))
         for batch in sent.batches:
             await result(self._reactor, batch.done)

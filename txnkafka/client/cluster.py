@@ -38,7 +38,7 @@ _BATCHED: Final = 4  # the first version of FindCoordinator with several keys (K
 
 
 class Partition(NamedTuple):
-    """A partition with its leader, -1 while there is none."""
+    """A partition with its leader; -1 while it has none."""
 
     number: int
     leader_id: int

@@ -62,7 +62,7 @@ class FrameReader:
         """Move an incomplete frame to the beginning of a buffer of its size, or of twice its bytes."""
         have = self._end - self._start
         if self._start == 0 and self._end < len(self._buffer) and wanted >= len(self._buffer):
-            return  # filling a buffer of its own
+            return  # the frame fills a separate buffer
         room = max(_BUFFER, min(wanted, max(2 * have, _AT_ONCE)))
         if self._start == 0 and room == len(self._buffer) and have < room:
             return

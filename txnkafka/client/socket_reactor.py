@@ -23,7 +23,7 @@ class Channel(Protocol):
     """The owner of a polled socket."""
 
     def on_ready(self, *, is_readable: bool, is_writable: bool) -> None:
-        """Read or write what is possible now."""
+        """Read, write, or both, without waiting."""
 
 
 class SocketReactor(Reactor):
@@ -56,7 +56,7 @@ class SocketReactor(Reactor):
             self._selector.unregister(sock)
 
     def in_thread(self, function: Callable[[], T]) -> Promise[T]:
-        """Run a blocking function in a thread of its own."""
+        """Run a blocking function in a new thread."""
         promise = Promise[T]()
 
         def run() -> None:

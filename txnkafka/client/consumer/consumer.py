@@ -208,7 +208,7 @@ class Consumer(ConsumerOffsets):
             self._reactor.run(self._core.assign(chosen))
 
     def unsubscribe(self) -> None:
-        """Leave the group, or give up the assigned partitions."""
+        """Leave the group, or drop the assigned partitions."""
         with self._caller:
             self._leave()
 
@@ -223,11 +223,11 @@ class Consumer(ConsumerOffsets):
             return frozenset(self._core.subscription.assigned)
 
     def pause(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return no records of these partitions until ``resume``; a rebalance forgets it."""
+        """Leave these partitions out of ``poll`` until ``resume``; a rebalance forgets it."""
         self._pause(list(partitions), is_paused=True)
 
     def resume(self, partitions: Iterable[TopicPartition]) -> None:
-        """Return records of these partitions again."""
+        """End ``pause`` for these partitions."""
         self._pause(list(partitions), is_paused=False)
 
     def paused(self) -> frozenset[TopicPartition]:

@@ -1,4 +1,4 @@
-"""``Membership``: what the two group protocols have in common.
+"""``Membership``: the common part of the two group protocols.
 
 A membership runs in the background. It changes the assignment only while ``poll`` is called, because the
 records of the last poll count as processed then: it waits for the next poll, commits, and has the listener

@@ -1,4 +1,4 @@
-"""``RebalanceListener``: told by ``poll`` when partitions come and go."""
+"""``RebalanceListener``: called by ``poll`` when the assignment changes."""
 
 from __future__ import annotations
 

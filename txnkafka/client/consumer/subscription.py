@@ -162,7 +162,7 @@ class Subscription:
         return found
 
     def some(self, wanted: Callable[[AssignedPartition], bool]) -> list[AssignedPartition]:
-        """Return the partitions of which this is true."""
+        """Return the partitions that fulfil a condition."""
         return [state for state in self.assigned.values() if wanted(state)]
 
     def positions(self) -> dict[TopicPartition, tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""What an assignor gets: the subscriptions of the members, and the partitions of their topics."""
+"""The input of an assignor: the subscriptions of the members, and the partitions of their topics."""
 
 from __future__ import annotations
 
