@@ -5,6 +5,7 @@ Source: ``Sender``, ``RecordAccumulator.drain``.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter, defaultdict
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from txnkafka.client.reactor import Timer
     from txnkafka.client.transport import Connection
 
+LOG = logging.getLogger("txnkafka.client")
 _DONE: Final = (ErrorCode.NONE, ErrorCode.DUPLICATE_SEQUENCE_NUMBER)
 
 
@@ -336,6 +338,12 @@ class Sender:
 
         def over() -> None:
             self._tasks.pop(name, None)
+            error = task.error
+            if error is not None and not isinstance(error, KafkaError):  # an impossible answer
+                LOG.error("the producer failed in %s", name, exc_info=error)
+                failure = ClientError(f"the producer failed in {name}: {error!r}")
+                failure.__cause__ = error
+                self.accumulator.abort(failure, also_sent=True)
             self.wake()
 
         task = self._reactor.spawn(begin())

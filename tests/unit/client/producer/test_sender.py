@@ -285,3 +285,17 @@ def test_one_request_in_flight_keeps_the_order_without_sequences() -> None:
     sent(producer, b"1", b"2", b"3")
     producer.flush()
     assert broker.values("orders") == [b"1", b"2", b"3"]
+
+
+def test_an_answer_that_no_broker_should_send_fails_the_records() -> None:
+    producer, broker = producer_over()
+    producer.send("orders", b"0").result()
+    kept, _ = held(broker)
+    broker.transport.answers["Metadata"] = lambda request: object()  # without any field
+    future = producer.send("orders", b"1")
+    broker.transport.reactor.settle(10)
+    kept[0].reply(broker.answer(kept[0], [(ORDERS, 6, -1)]))  # NOT_LEADER_OR_FOLLOWER: metadata are looked up
+    broker.transport.reactor.settle(2_000)
+    assert future.done()
+    with pytest.raises(KafkaError, match="the producer failed in metadata: AttributeError"):
+        future.result()
