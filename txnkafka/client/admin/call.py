@@ -106,9 +106,8 @@ class _Run(Generic[K, R]):
         """Give the keys that are left a KafkaTimeoutError, with the last error as its cause."""
         for key, last in self.left.items():
             limit = self.config.default_api_timeout_ms
-            error = KafkaTimeoutError(
-                f"{self.call.api} of {self.call.noun} {key} failed for {limit} ms: {last}"
-            )
+            place = f"{self.call.noun} {key}".rstrip()  # the cluster has no key
+            error = KafkaTimeoutError(f"{self.call.api} of {place} failed for {limit} ms: {last}")
             error.__cause__ = last
             self.found[key] = error
 

@@ -26,5 +26,5 @@ def test_a_broker_that_is_gone(cluster: Cluster) -> None:
     with Admin(bootstrap_servers=address, default_api_timeout_ms=300) as admin:
         admin.list_topics()
         cluster.broker.close()
-        with pytest.raises(KafkaTimeoutError, match=r"^Metadata of the cluster .*failed for 300 ms: "):
+        with pytest.raises(KafkaTimeoutError, match=r"^Metadata of the cluster failed for 300 ms: "):
             admin.list_topics()
