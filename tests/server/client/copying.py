@@ -1,16 +1,15 @@
 """A program to kill: it fills the topic ``in`` of an embedded broker with numbers, and copies them to ``out``
 with one transaction for each poll.
 
-    python -m tests.server.client.copying DIRECTORY
-
-Lines of stdout: ``open``, ``sent N`` when the number N is acknowledged, ``copied N`` when all numbers up to N
-are committed.
+Its lines: ``open``, ``sent N`` when the number N is acknowledged, ``copied N`` when all numbers up to N are
+committed.
 """
 
 from __future__ import annotations
 
 import os
-import sys
+from collections.abc import Callable
+from multiprocessing.connection import Connection
 from threading import Thread
 
 from txnkafka import Broker, TopicPartition, UnknownTopicOrPartitionError
@@ -19,12 +18,7 @@ IN = TopicPartition("in", 0)
 PARTITIONS = 2  # of out
 
 
-def say(line: str) -> None:
-    """Write a line whole: two threads write."""
-    os.write(1, f"{line}\n".encode())
-
-
-def fill(broker: Broker) -> None:
+def fill(broker: Broker, say: Callable[[str], None]) -> None:
     """Send the numbers that follow the log, a few at a time."""
     with broker.producer(linger_ms=0) as producer, broker.consumer() as reader:
         number = reader.end_offsets([IN])[IN]
@@ -35,7 +29,7 @@ def fill(broker: Broker) -> None:
             number += len(sent)
 
 
-def copy(broker: Broker) -> None:
+def copy(broker: Broker, say: Callable[[str], None]) -> None:
     """Copy, with the offsets of the group in the same transaction."""
     producer = broker.producer(transactional_id="copier")
     # a static member takes the place of its killed predecessor at once (KIP-345)
@@ -53,8 +47,13 @@ def copy(broker: Broker) -> None:
         say(f"copied {records[-1].offset}")
 
 
-def main(directory: str) -> None:
-    """Run until the process is killed."""
+def main(directory: str, output: Connection) -> None:
+    """Run until the process is killed, with stderr in a file beside the directory."""
+    os.dup2(os.open(f"{directory}.stderr", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
+
+    def say(line: str) -> None:
+        os.write(output.fileno(), f"{line}\n".encode())  # whole: two threads write
+
     settings = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
     with Broker.open(directory, **settings) as broker:
         with broker.admin() as admin:
@@ -64,9 +63,5 @@ def main(directory: str) -> None:
                 admin.create_topic("in", partitions=1)
                 admin.create_topic("out", partitions=PARTITIONS)
         say("open")
-        Thread(target=fill, args=(broker,), daemon=True).start()
-        copy(broker)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
+        Thread(target=fill, args=(broker, say), daemon=True).start()
+        copy(broker, say)
