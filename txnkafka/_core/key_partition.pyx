@@ -46,9 +46,7 @@ def murmur2(const uint8_t[::1] data not None):
     return <int32_t>hash_of(&data[0] if data.shape[0] else NULL, data.shape[0])
 
 
-def partition_of(key not None, int32_t partitions):
-    """Return the partition of a key in a topic of ``partitions``. Raises ValueError for none, TypeError for a
-    key that is not bytes-like."""
+cdef int32_t partition_of_key(object key, int32_t partitions) except -1:
     cdef const uint8_t[::1] view
     cdef uint32_t found
     if partitions < 1:
@@ -61,6 +59,12 @@ def partition_of(key not None, int32_t partitions):
         view = key
         found = hash_of(&view[0] if view.shape[0] else NULL, view.shape[0])
     return (found & 0x7FFFFFFF) % <uint32_t>partitions
+
+
+def partition_of(key not None, int32_t partitions):
+    """Return the partition of a key in a topic of ``partitions``. Raises ValueError for none, TypeError for a
+    key that is not bytes-like."""
+    return partition_of_key(key, partitions)
 
 
 cdef bint is_valid(const uint8_t[::1] validity, Py_ssize_t i) noexcept nogil:

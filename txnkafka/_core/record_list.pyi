@@ -35,6 +35,22 @@ class RecordList:
         headers: Iterable[tuple[str, Buffer | None]] | None = None,
     ) -> RecordFuture[Any] | None: ...
 
+class RecordAppender:
+    accepts: bool
+    def __init__(
+        self, topics: dict[str, Any], process: object, now_ms: Callable[[], int] | None, *, accepts: bool,
+        hashes: bool,
+    ) -> None: ...  # fmt: skip
+    def append(
+        self,
+        topic: str,
+        key: Buffer | None,
+        value: Buffer | None,
+        partition: int | None,
+        timestamp: int | None,
+        headers: Iterable[tuple[str, Buffer | None]] | None,
+    ) -> RecordFuture[Any] | None: ...
+
 def record_size(
     key: Buffer | None, value: Buffer | None, headers: Iterable[tuple[str, Buffer | None]] | None = None
 ) -> int: ...

@@ -5,11 +5,14 @@ the record, which knows only its batch and its number there.
 Source: ``MemoryRecordsBuilder.hasRoomFor``, ``DefaultRecord.sizeOf``.
 """
 from cpython.bytes cimport PyBytes_CheckExact, PyBytes_GET_SIZE
+from cython cimport final
 from libc.stdint cimport int64_t, uint64_t
+from posix.time cimport CLOCK_REALTIME, clock_gettime, timespec
 
 import cython
 
 from txnkafka._core.batch_header cimport HEADER_SIZE
+from txnkafka._core.key_partition cimport partition_of_key
 
 cdef extern from "varint.h" nogil:
     uint64_t zigzag_of(int64_t v)
@@ -79,41 +82,96 @@ cdef class RecordList:
     def __len__(self):
         return self.count
 
-    def add(self, key, value, int64_t timestamp, headers=None):
+    cpdef RecordFuture add(self, key, value, int64_t timestamp, headers=None):
         """Add a record and return its future; None if it does not fit, or the batch is closed.
 
-        Raises TypeError for a key, value or header that is not bytes-like, ValueError for a negative
-        timestamp."""
+        Any thread may call it, without a lock. Raises TypeError for a key, value or header that is not
+        bytes-like, ValueError for a negative timestamp."""
         cdef RecordFuture future
         cdef int64_t body, size
-        cdef tuple kept = None
+        cdef tuple record
         if not self.is_open:
             return None
         if timestamp < 0:
             raise ValueError(f"timestamp is milliseconds since 1970, not {timestamp}")
         key = checked(key, "key")
         value = checked(value, "value")
+        body = 2 + size_of(key) + size_of(value)
+        if headers is None:
+            record = (key, value, timestamp)
+        else:
+            headers = checked_headers(headers)
+            body += headers_size(headers)
+            record = (key, value, timestamp, headers)
+        future = RecordFuture.__new__(RecordFuture)
+        # From here on no object is created and no code of Python runs, which could let another thread run
+        if not self.is_open:
+            return None
         if self.count == 0:
             self.first_timestamp = timestamp
-        body = 2 + size_of(key) + size_of(value)
         body += varint_size(zigzag_of(timestamp - self.first_timestamp)) + varint_size(2 * self.count)
-        if headers is not None:
-            kept = checked_headers(headers)
-            body += headers_size(kept)
         size = self.size + body + varint_size(2 * body)
         if size > self.limit and self.count:
             return None
-        if kept is None:
-            self.records.append((key, value, timestamp))
-        else:
-            self.records.append((key, value, timestamp, kept))
-        future = RecordFuture.__new__(RecordFuture)
+        self.records.append(record)
         future.batch = self.batch
         future.index = self.count
         future.timestamp = timestamp
         self.size = size
         self.count += 1
         return future
+
+
+@final
+cdef class RecordAppender:
+    """Adds records to the open batches of ``topics`` (by name, each with ``open``, ``sticky`` and ``count``),
+    while ``accepts`` is true. The part of ``Producer.send`` that a record needs if its batch exists.
+
+    It takes no lock: a batch is open or closed, which ``RecordList.add`` decides at once. ``now_ms`` returns
+    the time; None is the clock of the machine. ``hashes``: the hash of a key chooses the partition."""
+
+    cdef public bint accepts
+    cdef dict topics
+    cdef object process, now_ms
+    cdef bint hashes
+
+    def __init__(self, dict topics not None, process not None, now_ms, *, bint accepts, bint hashes):
+        self.topics, self.process, self.now_ms = topics, process, now_ms
+        self.accepts, self.hashes = accepts, hashes
+
+    def append(self, topic, key, value, partition, timestamp, headers):
+        """Add a record to the open batch of its partition, and return its future. None without such a batch,
+        if the record does not fit, and while records are not accepted. Raises what ``RecordList.add``
+        raises."""
+        cdef object topic_batches
+        cdef RecordList records
+        cdef int64_t time_ms
+        if not self.accepts or not self.process.is_here:
+            return None
+        topic_batches = self.topics.get(topic)
+        if topic_batches is None:
+            return None
+        if partition is None:
+            if key is None or not self.hashes:
+                partition = topic_batches.sticky.number
+            else:
+                partition = partition_of_key(key, topic_batches.count)
+        records = (<dict?>topic_batches.open).get(partition)
+        if records is None:
+            return None
+        if timestamp is not None:
+            time_ms = timestamp
+        elif self.now_ms is None:
+            time_ms = clock_ms()
+        else:
+            time_ms = self.now_ms()
+        return records.add(key, value, time_ms, headers)
+
+
+cdef int64_t clock_ms() noexcept:
+    cdef timespec now
+    clock_gettime(CLOCK_REALTIME, &now)
+    return <int64_t>now.tv_sec * 1000 + now.tv_nsec // 1_000_000
 
 
 def record_size(key, value, headers=None):

@@ -138,6 +138,11 @@ class Reactor:
             raise
         with self.lock:
             task = self.spawn(coroutine)
+            if task.is_done:
+                self._run_ready()
+                if not self.is_closed:
+                    self._leave()
+                return task.result()
         return self.wait(task)
 
     def wait(self, promise: Promise[T], timeout_ms: float | None = None, what: str = "the result") -> T:

@@ -13,8 +13,6 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
-from txnkafka._core.key_partition import partition_of
-from txnkafka._core.record_list import RecordFuture
 from txnkafka.client.client import Client
 from txnkafka.client.offsets import OffsetAndMetadata
 from txnkafka.client.producer.batch_content import FinishedBatch
@@ -24,12 +22,12 @@ from txnkafka.client.producer.producer_core import ProducerCore
 from txnkafka.client.producer.record_metadata import RecordMetadata
 from txnkafka.client.producer.sent_batches import SentBatches
 from txnkafka.client.producer.txn_state import State
-from txnkafka.env import this_process
 from txnkafka.errors import ClosedError, KafkaError, ProducerFencedError
 
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from txnkafka._core.record_list import RecordFuture
     from txnkafka.client.cluster import Partition
     from txnkafka.client.group_metadata import ConsumerGroupMetadata
     from txnkafka.client.transport import Transport
@@ -65,12 +63,8 @@ class Producer(Client[ProducerConfig]):
         super().__init__(settings, transport=transport, **more)
         self._key_serializer = key_serializer
         self._value_serializer = value_serializer
-        self._process = this_process()
-        self._lock = self._reactor.lock
-        self._now_ms = self._reactor.clock.now_ms
         self._core = ProducerCore(self._transport, self.config)
-        self._topics = self._core.topics
-        self._hashes = not self.config.partitioner_ignore_keys
+        self._append = self._core.appender.append
 
     def __repr__(self) -> str:
         name = self.config.transactional_id
@@ -104,23 +98,11 @@ class Producer(Client[ProducerConfig]):
             key = self._key_serializer(key)
         if self._value_serializer is not None:
             value = self._value_serializer(value)
-        if timestamp is None:
-            timestamp = self._now_ms()
         if headers is not None:
             headers = tuple(headers)
-        with self._lock:
-            batches = self._topics.get(topic)
-            if batches is not None and self._core.accepts and self._process.is_here:
-                if partition is not None:
-                    records = batches.open.get(partition)
-                elif key is None or not self._hashes:
-                    records = batches.open.get(batches.sticky.number)
-                else:
-                    records = batches.open.get(partition_of(key, batches.count))
-                if records is not None:
-                    future = records.add(key, value, timestamp, headers)
-                    if future is not None:
-                        return future
+        future = self._append(topic, key, value, partition, timestamp, headers)
+        if future is not None:
+            return future
         waits = self._core.send(topic, key, value, partition=partition, timestamp=timestamp, headers=headers)
         return self._reactor.run(waits)
 
@@ -162,7 +144,7 @@ class Producer(Client[ProducerConfig]):
         partition: int | None = None,
         partitions: Any = None,
     ) -> Coroutine[Any, Any, SentBatches]:
-        columns = columns_to_send(keys, values, timestamps, headers, self._now_ms())
+        columns = columns_to_send(keys, values, timestamps, headers, self._reactor.clock.now_ms())
         numbers = None if partitions is None else numbers_of(partitions, "partitions", "i")
         if numbers is not None and len(numbers) != columns.count:
             raise ValueError(f"{len(numbers)} partitions for {columns.count} records")

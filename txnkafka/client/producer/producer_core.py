@@ -7,6 +7,7 @@ from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka._core.key_partition import partition_of
+from txnkafka._core.record_list import RecordAppender
 from txnkafka.client.cluster import Cluster
 from txnkafka.client.producer.accumulator import Accumulator, TopicBatches
 from txnkafka.client.producer.columns import by_partition, key_partitions
@@ -15,6 +16,7 @@ from txnkafka.client.producer.sent_batches import SentBatches
 from txnkafka.client.producer.txn_manager import TransactionManager
 from txnkafka.client.producer.txn_requests import TxnRequests
 from txnkafka.client.producer.txn_state import State
+from txnkafka.env import SystemClock, this_process
 from txnkafka.errors import (
     BufferExhaustedError,
     ClosedError,
@@ -46,15 +48,18 @@ LOG = logging.getLogger("txnkafka.client")
 
 
 class ProducerCore:
-    """``topics`` has the topics that were looked up. ``accepts``: a record can be sent now, as far as the
-    state is concerned."""
+    """``topics`` has the topics that were looked up. ``appender`` adds records that need not wait."""
 
     def __init__(self, transport: Transport, config: ProducerConfig) -> None:
         self.config = config
         self.reactor = transport.reactor
         self.cluster = Cluster(transport, config)
         self.topics: dict[str, TopicBatches] = {}
-        self.accepts = config.transactional_id is None
+        clock = self.reactor.clock
+        self.appender = RecordAppender(
+            self.topics, this_process(), None if type(clock) is SystemClock else clock.now_ms,
+            accepts=config.transactional_id is None, hashes=not config.partitioner_ignore_keys,
+        )  # fmt: skip
         self.is_closed = False
         self._pending: tuple[str, Task[None]] | None = None
         self.txn: TransactionManager | None = None
@@ -68,6 +73,15 @@ class ProducerCore:
             self._requests = self.sender.requests = TxnRequests(
                 self.cluster, self.txn, config.transaction_timeout_ms, self.sender.drained
             )
+
+    @property
+    def accepts(self) -> bool:
+        """Whether a record can be sent now, as far as the state is concerned."""
+        return self.appender.accepts
+
+    @accepts.setter
+    def accepts(self, accepts: bool) -> None:
+        self.appender.accepts = accepts
 
     # Records
 
