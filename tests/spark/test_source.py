@@ -139,19 +139,6 @@ def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> No
     assert "UnboundLocalError" not in said
 
 
-def test_writing_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:
-    """Without a mode Spark refuses before it asks the source."""
-    writer, out = spark.range(1).write.format("txnkafka"), str(tmp_path / "out")
-    with pytest.raises(AnalysisException, match='either the "Append" or "Overwrite" mode'):
-        writer.save(out)
-    for mode in ("append", "overwrite"):
-        with pytest.raises(PySparkException, match="txnkafka cannot write from Spark"):
-            writer.mode(mode).save(out)
-    with pytest.raises(NotImplementedError, match="txnkafka cannot write from Spark"):
-        TxnKafkaDataSource({"path": PATH}).streamWriter(spark.range(1).schema, overwrite=False)
-    assert not Path(out).exists()
-
-
 def test_a_stream_reader_says_that_there_are_no_streams() -> None:
     source = TxnKafkaDataSource({"path": PATH})
     reader = source.streamReader(source.schema())
