@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from txnkafka.wire.messages.fetch import AbortedTransaction, PartitionData
 
 _NO_END = (1 << 63) - 1
+_FIRST_BYTES = 12  # base offset and length of a batch: a limit of bytes may cut it within their leading zeros
 
 
 class FetchedData:
@@ -36,7 +37,8 @@ class FetchedData:
         self.size = len(self._bytes)
         self.is_begun = False  # its decoding
         self.damage: CorruptRecordError | None = None
-        if index.stop in ("garbage", "zeros") or (self.size and not len(index)):
+        is_cut = index.stop == "zeros" and self.size - index.end_position < _FIRST_BYTES
+        if (index.stop in ("garbage", "zeros") and not is_cut) or (self.size and not len(index)):
             reason = index.stop_reason or "the response contains no whole batch"
             self.damage = CorruptRecordError(reason, position=index.end_position, offset=self.end_offset)
 
