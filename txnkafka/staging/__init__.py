@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from txnkafka.staging.attempt import Attempt, begin_attempt, discard_attempt, record_attempt
 from txnkafka.staging.publish import publish
+from txnkafka.staging.staged_file import Orphan, StagedFile, orphans, remove_staged
 from txnkafka.staging.staging_area import StagedPart, StagingArea
 
 __all__ = [
     "Attempt",
+    "Orphan",
+    "StagedFile",
     "StagedPart",
     "StagingArea",
     "begin_attempt",
     "discard_attempt",
+    "orphans",
     "publish",
     "record_attempt",
+    "remove_staged",
 ]
