@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from txnkafka.spark.source_options import SourceOptions
 
-READ_ONLY = "txnkafka cannot write from Spark; docs/pipelines.md describes the ways to write"
 BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, or docs/pipelines.md to stream"
 
 
@@ -70,12 +69,16 @@ class TxnKafkaDataSource(DataSource):
         return _NoStreamReader()
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
-        """Raise NotImplementedError: writing is not supported."""
-        raise NotImplementedError(READ_ONLY)
+        """Return a writer in one transaction; see docs/sink.md for the options."""
+        from txnkafka.spark.sink.writers import batch_writer
+
+        return batch_writer(self.options, schema, overwrite=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        """Raise NotImplementedError: writing is not supported."""
-        raise NotImplementedError(READ_ONLY)
+        """Return a writer of each batch in one transaction; see docs/sink.md for the options."""
+        from txnkafka.spark.sink.writers import stream_writer
+
+        return stream_writer(self.options, schema, overwrite=overwrite)
 
 
 def _filters_are_pushed() -> bool:
