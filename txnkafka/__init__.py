@@ -203,7 +203,7 @@ _MODULES = {
 
 def __getattr__(name: str) -> object:
     if name == "__version__":
-        value: object = import_module(f"{__name__}.version").package_version()
+        value: object = import_module(f"{__name__}.version").VERSION
     elif name in __all__:
         value = getattr(import_module(f"{__name__}.{_MODULES.get(name, 'errors')}"), name)
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from txnkafka.client.transport import Versions
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import error_for
-from txnkafka.version import package_version
+from txnkafka.version import VERSION
 from txnkafka.wire.messages.api_versions import ApiVersionsRequest
 from txnkafka.wire.messages.apis import APIS
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def api_versions_request() -> ApiVersionsRequest:
     """Return the request, with the name of this client (KIP-511)."""
-    name = "".join(each if each.isalnum() or each in "-." else "-" for each in package_version())
+    name = "".join(each if each.isalnum() or each in "-." else "-" for each in VERSION)
     return ApiVersionsRequest(client_software_name="txnkafka", client_software_version=name.strip("-."))
 
 

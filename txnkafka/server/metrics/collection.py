@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.model import TopicPartition
-from txnkafka.version import package_version
+from txnkafka.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -50,7 +50,7 @@ def collected(server: Server, counts: RequestCounts, flushes: Durations, now_ms:
         ("txnkafka_flush_seconds", (), flushes),
         *_logs(broker, now_ms),
         *_node(broker),
-        ("txnkafka_build_info", (package_version(), platform.python_version()), 1),
+        ("txnkafka_build_info", (VERSION, platform.python_version()), 1),
     ]
 
 
