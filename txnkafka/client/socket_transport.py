@@ -211,21 +211,26 @@ class SocketConnection:
             self._send()
 
     def _receive(self, sock: socket.socket) -> None:
-        try:
-            count = sock.recv_into(self._frames.space())
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self.close(f"the connection to {self.node} ended: {error.strerror}")
-            return
-        if not count:
-            self.close(f"{self.node} closed the connection")
-            return
-        try:
-            for frame in self._frames.received(count):
-                self._respond(frame)
-        except InvalidRequestError as error:
-            self.close(f"{self.node} sent a response that cannot be read: {error}")
+        """Receive until the socket has no more, which it shows by less than there is room for."""
+        is_full = True
+        while is_full and not self.is_closed:
+            space = self._frames.space()
+            try:
+                count = sock.recv_into(space)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                self.close(f"the connection to {self.node} ended: {error.strerror}")
+                return
+            if not count:
+                self.close(f"{self.node} closed the connection")
+                return
+            is_full = count == len(space)
+            try:
+                for frame in self._frames.received(count):
+                    self._respond(frame)
+            except InvalidRequestError as error:
+                self.close(f"{self.node} sent a response that cannot be read: {error}")
 
     def _respond(self, frame: memoryview) -> None:
         if not self._pending:

@@ -7,6 +7,7 @@ reused. pyarrow and numpy are imported with the first batch.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from txnkafka.env.packages import import_package
@@ -37,6 +38,11 @@ def arrow_schema(names: Sequence[str] = COLUMN_NAMES, *, timestamp_unit: str = "
     single str."""
     if isinstance(names, str | bytes):
         raise TypeError(f"columns are a list of names, as in [{names!r}], not {names!r}")
+    return _schema(tuple(names), timestamp_unit)
+
+
+@lru_cache(maxsize=64)  # a consumer asks for the same one with each poll
+def _schema(names: tuple[str, ...], timestamp_unit: str) -> pa.Schema:
     pa = import_package("pyarrow", "a record batch", "arrow")
     types = {
         "key": pa.binary(),
