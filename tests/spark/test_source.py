@@ -9,7 +9,7 @@ from base64 import b64encode
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException, PySparkException, StreamingQueryException
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import InputPartition
 
@@ -22,7 +22,6 @@ from txnkafka.spark import TxnKafkaDataSource, register
 from txnkafka.spark import source as spark_source
 
 INTERLEAVED = case("interleaved")
-CONNECT = "Python worker failed to connect back"
 PATH = str(INTERLEAVED.logs)
 (PARTITION, *_) = [each for each in INTERLEAVED.partitions() if not each.topic.startswith("__")]
 
@@ -123,28 +122,6 @@ def test_options_are_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spark_source, "parse_source_options", again)
     partitions = sent.reader(schema).partitions()
     assert {unit.topic for partition in partitions for unit in partition.value.units} == {"orders"}
-
-
-def test_a_stream_is_refused_in_words(spark: SparkSession, tmp_path: Path) -> None:
-    said = CONNECT
-    for attempt in range(5):  # Spark waits only ten seconds for its worker, which a busy machine exceeds
-        if CONNECT not in said:
-            break
-        stream = spark.readStream.format("txnkafka").load(PATH).writeStream.format("noop")
-        query = stream.option("checkpointLocation", str(tmp_path / str(attempt))).start()
-        with pytest.raises(StreamingQueryException) as caught:
-            query.awaitTermination(120)
-        said = str(caught.value)
-    assert "txnkafka reads log directories in batches only" in said
-    assert "UnboundLocalError" not in said
-
-
-def test_a_stream_reader_says_that_there_are_no_streams() -> None:
-    source = TxnKafkaDataSource({"path": PATH})
-    reader = source.streamReader(source.schema())
-    for asked in (reader.initialOffset, reader.latestOffset):  # Spark 4.0 calls the latter first
-        with pytest.raises(NotImplementedError, match="in batches only: use spark"):
-            asked()
 
 
 def test_a_hint_makes_more_tasks_with_the_same_rows(spark: SparkSession) -> None:

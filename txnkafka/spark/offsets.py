@@ -13,16 +13,17 @@ from typing import Any
 from txnkafka.model import TopicPartition, check_milliseconds
 
 EARLIEST, LATEST = -2, -1
+STARTS = {"earliest": EARLIEST, "latest": LATEST}
 MAX_PARTITION = (1 << 31) - 1
 
 Offsets = str | Mapping[str, Mapping[int, int]] | Mapping[str, Mapping[str, int]]
 
 
 def parse_offsets(
-    bound: str, given: Offsets, words: tuple[str, ...], *, refused: int
+    bound: str, given: Offsets, words: tuple[str, ...], *, refused: int | None
 ) -> str | dict[TopicPartition, int]:
     """Return one of ``words``, or the offset of each partition. ``refused`` is the special offset that is
-    invalid at this bound of a batch. Raises ValueError."""
+    invalid at this bound of a batch; a stream has none. Raises ValueError."""
     example = '{"orders": {"0": 23}}'
     if isinstance(given, str) and given.strip().lower() in words:
         return given.strip().lower()
@@ -92,7 +93,7 @@ def _timestamp(topic_partition: TopicPartition, timestamp: object) -> int:
     return timestamp
 
 
-def _offset(offset: object, refused: int) -> int:
+def _offset(offset: object, refused: int | None) -> int:
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < EARLIEST:
         raise ValueError(f"{offset!r} is not an offset; -2 is the earliest, -1 the latest")
     if offset == refused:

@@ -28,7 +28,12 @@ from txnkafka.spark.offsets import (
 )
 
 HIGH_WATERMARK: Final = "high-watermark"
-ENDS = ("latest", HIGH_WATERMARK)
+# the words for the offsets of each bound, and the special offset that is invalid there
+_WORDS: Final[dict[str, tuple[tuple[str, ...], int | None]]] = {
+    "starting": (("earliest",), LATEST),
+    "ending": (("latest", HIGH_WATERMARK), EARLIEST),
+    "stream": (("earliest", "latest"), None),
+}
 
 
 class ReadKeywords(TypedDict, total=False):
@@ -114,6 +119,20 @@ class ReadOptions:
 
 def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
     """Parse keywords. Raises ValueError for an invalid value, TypeError for an unknown keyword."""
+    return _parsed(keywords, streaming=False)
+
+
+def stream_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
+    """Parse the keywords of a stream. It may start at the latest offset, and does without an option, and has
+    no end. Raises like ``read_options``."""
+    for keyword in keywords:
+        if keyword.startswith("ending_"):
+            raise ValueError(f"a stream has no end: leave {keyword} out, or use spark.read")
+    found = _parsed(keywords, streaming=True)
+    return found if "starting_offsets" in keywords else replace(found, starting_offsets="latest")
+
+
+def _parsed(keywords: ReadKeywords, *, streaming: bool) -> ReadOptions:
     names = list(ReadKeywords.__annotations__)
     for name in keywords:
         if name not in names:
@@ -129,7 +148,7 @@ def read_options(**keywords: Unpack[ReadKeywords]) -> ReadOptions:
     if "topic_pattern" in keywords:
         _check_pattern(keywords["topic_pattern"])
     for bound in ("starting", "ending"):
-        _convert_bound(bound, found)
+        _convert_bound(bound, found, streaming=streaming)
     found.pop("isolation_level", None)
     level = IsolationLevel.of(keywords.get("isolation_level", IsolationLevel.READ_COMMITTED))
     found.pop("where", None)
@@ -151,12 +170,12 @@ def _up_to(found: dict[str, Any]) -> End:
     return "log-end" if found.get("ending_timestamp") is not None else HIGH_WATERMARK
 
 
-def _convert_bound(bound: str, found: dict[str, Any]) -> None:
+def _convert_bound(bound: str, found: dict[str, Any], *, streaming: bool) -> None:
     """Parse the offsets of one bound, and the timestamps that take precedence over them."""
     offsets, by_timestamp, timestamp = (
         f"{bound}_{what}" for what in ("offsets", "offsets_by_timestamp", "timestamp")
     )
-    words, refused = (("earliest",), LATEST) if bound == "starting" else (ENDS, EARLIEST)
+    words, refused = _WORDS["stream" if streaming else bound]
     if offsets in found:
         found[offsets] = parse_offsets(bound, found[offsets], words, refused=refused)
     if by_timestamp in found:

@@ -67,9 +67,7 @@ class PartitionPlanner:
         request = partition_request(view, options)
         findings = list(view.findings)
         units = units_of(view, request, unit_bytes=self._unit_bytes(view), findings=findings)
-        if options.max_records_per_partition is not None:
-            limit = options.max_records_per_partition
-            units = list(chain.from_iterable(_by_records(unit, limit) for unit in units))
+        units = divided_units(units, options)
         mapped = options.io == "mmap" and not view.source.being_written
         return PartitionPlan(tuple(units), mapped, tuple(findings))
 
@@ -105,13 +103,15 @@ def plan_tasks(
     limit = task_bytes(log_bytes, options, parallelism)
     plans = spread(PartitionPlanner(options, limit), [view.source for view in views], log_bytes)
     plans = shown(plans, len(views), "partitions planned")
-    return list(_joined(_units(plans), limit, options.max_records_per_partition))
+    return joined_tasks(plans, limit, options.max_records_per_partition)
 
 
-def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
-    """Open the directories ``paths``; findings about their checkpoints are logged. Raises LogDirError, also
-    for a password in an address: paths are sent to the executors, and appear in Spark's plans and event
-    logs."""
+def open_log_dir(
+    paths: Iterable[str], options: ReadOptions, tell: Callable[[Iterable[Finding]], None] | None = None
+) -> LogDir:
+    """Open the directories ``paths``; findings about their checkpoints are logged, or given to ``tell``.
+    Raises LogDirError, also for a password in an address: paths are sent to the executors, and appear in
+    Spark's plans and event logs."""
     paths = [paths] if isinstance(paths, str) else list(paths)
     for path in paths:
         if without_password(path) != path:
@@ -120,7 +120,7 @@ def open_log_dir(paths: Iterable[str], options: ReadOptions) -> LogDir:
                 "leave it out, and pass it in storageOptions"
             )
     log_dir = LogDir(paths, io=options.io, storage_options=options.storage_options)
-    report(log_dir.findings)
+    (tell or report)(log_dir.findings)
     return log_dir
 
 
@@ -131,6 +131,14 @@ def task_bytes(total: int, options: ReadOptions, parallelism: int) -> int:
     else:
         wanted = max(total // parallelism, MIN_TASK_BYTES)
     return max(1, min(wanted, options.max_bytes_per_partition))
+
+
+def divided_units(units: Sequence[ReadUnit], options: ReadOptions) -> list[ReadUnit]:
+    """Divide units with more offsets than the options allow in a task."""
+    limit = options.max_records_per_partition
+    if limit is None:
+        return list(units)
+    return list(chain.from_iterable(_by_records(unit, limit) for unit in units))
 
 
 def _by_records(unit: ReadUnit, max_records: int) -> Iterator[ReadUnit]:
@@ -158,6 +166,12 @@ def _units(plans: Iterable[PartitionPlan]) -> Iterator[ReadTask]:
             raise plan.error
         report(plan.findings)
         yield from (ReadTask((unit,), plan.mapped) for unit in plan.units)
+
+
+def joined_tasks(plans: Iterable[PartitionPlan], limit: int, max_records: int | None) -> list[ReadTask]:
+    """Return the tasks of these plans, which join consecutive units within ``limit`` bytes and
+    ``max_records``. Raises the error of a plan."""
+    return list(_joined(_units(plans), limit, max_records))
 
 
 def _joined(tasks: Iterable[ReadTask], limit: int, max_records: int | None) -> Iterator[ReadTask]:

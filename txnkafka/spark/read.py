@@ -21,6 +21,7 @@ from txnkafka.record.chunk import ChunkDecoder, OnCorrupt
 from txnkafka.record.filter import RecordFilter, decoder_for
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import ReadTask
+from txnkafka.spark.planned_file import planned_unit
 from txnkafka.spark.worker import settled
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class TaskReader:
                 for unit in task.units:
                     # a whole plan is on one file system; it is opened here since it cannot be pickled
                     files = files or open_file_system([unit.path], self._storage_options)[0]
+                    unit = planned_unit(files, unit)
                     yield from self._unit(open_unit(files, unit, mapped=task.mapped), unit, decoder)
 
     def _unit(

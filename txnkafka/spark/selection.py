@@ -14,10 +14,10 @@ from dataclasses import replace
 from txnkafka.errors import OffsetOutOfRangeError, UnknownTopicOrPartitionError
 from txnkafka.logdir import LogDir, PartitionView, ReadRequest
 from txnkafka.logdir.names import what_there_is, without_internal
-from txnkafka.logdir.requested import located
+from txnkafka.logdir.requested import end_of, located
 from txnkafka.model import TopicPartition
 from txnkafka.record.predicate import bind, bounds_of
-from txnkafka.spark.offsets import EARLIEST, LATEST
+from txnkafka.spark.offsets import EARLIEST, LATEST, STARTS
 from txnkafka.spark.options import ReadOptions, Timestamps
 
 INTERNAL_TOPICS = {"__cluster_metadata", "__consumer_offsets", "__share_group_state", "__transaction_state"}
@@ -28,32 +28,51 @@ LOG = logging.getLogger("txnkafka.spark")
 def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
     """Return the partitions that the options and ``where`` select. Raises UnknownTopicOrPartitionError, which
     lists what exists, and ValueError for offsets that do not name exactly these partitions."""
-    named = _named_partitions(log_dir, options)
-    for bound in ("starting", "ending"):
-        _check_complete(bound, getattr(options, f"{bound}_offsets"), set(named))
-        _check_complete(bound, getattr(options, f"{bound}_timestamp"), set(named))
-    return [name for name in named if not bounds_of(bind(options.where, name)).empty]
-
-
-def _named_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartition]:
     if options.assigned is not None:
         for name in options.assigned:
             log_dir.partition(*name)  # raises when it does not exist
+    named = named_partitions(log_dir.topic_partitions, options, ", ".join(log_dir.paths))
+    check_bounds(named, options)
+    return selected(named, options)
+
+
+def named_partitions(
+    there: Iterable[TopicPartition], options: ReadOptions, place: str, *, may_be_none: bool = False
+) -> list[TopicPartition]:
+    """Return the partitions of ``there`` that the options name, sorted. Raises UnknownTopicOrPartitionError
+    for a topic or an assigned partition that does not exist, and unless ``may_be_none``, if a pattern matches
+    no topic; ``place`` is where they were looked for."""
+    there = sorted(there)
+    if options.assigned is not None:
+        if absent := set(options.assigned).difference(there):
+            raise UnknownTopicOrPartitionError(f"no {', '.join(map(str, sorted(absent)))} in {place}")
         return list(options.assigned)
-    there = list(log_dir.topics)
-    topics = set(_chosen_topics(there, options))
-    missing = sorted(topics.difference(there))
-    if missing or not topics:
+    names = list(dict.fromkeys(each.topic for each in there))
+    topics = set(_chosen_topics(names, options))
+    missing = sorted(topics.difference(names))
+    if missing or not (topics or may_be_none):
         what = f"no topic {', '.join(missing)}" if missing else "no topic"
         if options.topic_pattern is not None:
             what += f" that matches {options.topic_pattern!r}"
-        hint = what_there_is("topics", there, missing[0] if missing else "")
+        hint = what_there_is("topics", names, missing[0] if missing else "")
         if any(NOT_OF_A_NAME.search(name) for name in missing):
             hint += "; topic_pattern (subscribePattern) takes a regular expression"
-        raise UnknownTopicOrPartitionError(f"{what} in {', '.join(log_dir.paths)}; {hint}")
-    named = [name for name in log_dir.topic_partitions if name.topic in topics]
+        raise UnknownTopicOrPartitionError(f"{what} in {place}; {hint}")
+    named = [name for name in there if name.topic in topics]
     chosen = options.topics is not None or options.topic_pattern is not None
     return named if chosen else without_internal(named)
+
+
+def check_bounds(named: Iterable[TopicPartition], options: ReadOptions) -> None:
+    """Raise ValueError for offsets and timestamps that do not name exactly these partitions."""
+    for bound in ("starting", "ending"):
+        _check_complete(bound, getattr(options, f"{bound}_offsets"), set(named))
+        _check_complete(bound, getattr(options, f"{bound}_timestamp"), set(named))
+
+
+def selected(named: Iterable[TopicPartition], options: ReadOptions) -> list[TopicPartition]:
+    """Return the partitions of which ``where`` may select records."""
+    return [name for name in named if not bounds_of(bind(options.where, name)).empty]
 
 
 def _chosen_topics(there: list[str], options: ReadOptions) -> Iterable[str]:
@@ -81,14 +100,21 @@ def partition_request(view: PartitionView, options: ReadOptions) -> ReadRequest:
     return replace(options.request, start_offset=_start(view, options), end_offset=_end(view, options))
 
 
+def starting_offset(view: PartitionView, options: ReadOptions) -> int:
+    """Return the offset where the options begin to read a partition. Raises OffsetOutOfRangeError."""
+    start = _start(view, options)
+    return view.log_start_offset if start is None else start
+
+
 def _start(view: PartitionView, options: ReadOptions) -> int | None:
     timestamp = _timestamp_of(options.starting_timestamp, view)
     if timestamp is not None:
         by_offsets = located(view, _by_time(options, start_time=timestamp))
         return _without_match(view, timestamp, options) if by_offsets is None else by_offsets.start_offset
-    if isinstance(options.starting_offsets, str):
-        return None
-    offset = options.starting_offsets[view.topic_partition]
+    given = options.starting_offsets
+    offset = STARTS[given] if isinstance(given, str) else given[view.topic_partition]
+    if offset == LATEST:  # of a stream
+        return end_of(view, options.request)
     return None if offset == EARLIEST else _in_range(view, offset, options)
 
 
@@ -100,7 +126,7 @@ def _by_time(options: ReadOptions, **time: int) -> ReadRequest:
 
 def _without_match(view: PartitionView, timestamp: int, options: ReadOptions) -> int:
     if options.starting_offsets_by_timestamp_strategy == "latest":
-        return view.log_end_offset
+        return end_of(view, options.request)
     raise OffsetOutOfRangeError(
         f"{view.topic_partition} has no record at or after timestamp {timestamp} to start at; "
         "startingOffsetsByTimestampStrategy=latest would read nothing from it, "

@@ -1,5 +1,5 @@
-"""``spark.read.format("txnkafka")`` reads a log directory as a DataFrame, with the names of Spark's Kafka
-source.
+"""``format("txnkafka")`` of ``spark.read`` and ``spark.readStream`` reads a log directory as a DataFrame,
+with the names of Spark's Kafka source.
 
 Spark requests the schema and the plan in processes of the driver, and reads in the executors; all of them
 import this module, so it loads little. Spark has no pruning of columns for Python sources: a narrower schema,
@@ -8,10 +8,11 @@ or the option ``columns``, takes its place. Filters are accepted where the sessi
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import (
@@ -24,7 +25,11 @@ from pyspark.sql.datasource import (
 )
 
 from txnkafka.record.predicate import conjunction
-from txnkafka.spark.source_options import parse_source_options
+from txnkafka.spark.read import TaskReader
+from txnkafka.spark.source_options import either_options, parse_source_options
+from txnkafka.spark.stream.directory_log import DirectoryLog
+from txnkafka.spark.stream.limits import TriggerLimits
+from txnkafka.spark.stream.reader import StreamReader
 from txnkafka.spark.tables import find_table
 from txnkafka.spark.worker import settled
 
@@ -35,11 +40,11 @@ if TYPE_CHECKING:
 
     from txnkafka.spark.source_options import SourceOptions
 
-BATCH_ONLY = "txnkafka reads log directories in batches only: use spark.read, or docs/pipelines.md to stream"
+LOG = logging.getLogger("txnkafka.spark")
 
 
 class TxnKafkaDataSource(DataSource):
-    """Kafka log directories for ``spark.read``; see docs/spark.md for the options."""
+    """Kafka logs for ``spark.read`` and ``spark.readStream``; see docs/spark.md for the options."""
 
     @classmethod
     def name(cls) -> str:
@@ -48,25 +53,38 @@ class TxnKafkaDataSource(DataSource):
 
     @cached_property
     def _parsed(self) -> SourceOptions:
-        """The options, parsed once: Spark pickles this object after ``schema`` and calls ``reader`` of the
-        copy."""
+        """The options of a batch, parsed once: Spark pickles this object after ``schema`` and calls
+        ``reader`` of the copy."""
         return parse_source_options(self.options)
 
     def schema(self) -> StructType:
         """Return the columns of the table, or those of the option ``columns``. Raises for invalid options."""
         with settled():
-            options = self._parsed
+            options = either_options(lambda: self._parsed, self.options)
             return find_table(options.table).schema(options.columns)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Return a reader for the columns of ``schema``. Raises for columns that do not exist."""
         options = self._parsed
+        if options.limits != TriggerLimits():
+            LOG.warning("limits of a trigger do not apply to a batch, and are ignored")
         kind = _PushingReader if options.table == "records" and _filters_are_pushed() else _Reader
         return kind(options, find_table(options.table).arrow_schema(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  (Spark's name)
-        """Return a reader that refuses to start: see ``_NoStreamReader``."""
-        return _NoStreamReader()
+        """Return a reader for the columns of ``schema``. An invalid option is an error when it is used: Spark
+        would hide an error from here in one of its own."""
+        try:
+            options = parse_source_options(self.options, streaming=True)
+            columns = find_table(options.table).arrow_schema(schema)
+        except ValueError as error:
+            return _Refusal(error)
+        return StreamReader(
+            partial(DirectoryLog, options.paths, options.reading),
+            TaskReader(columns, options.reading),
+            options.limits,
+            fail_on_data_loss=options.reading.fail_on_data_loss,
+        )
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Return a writer in one transaction; see docs/sink.md for the options."""
@@ -122,15 +140,17 @@ class _PushingReader(_Reader):
         return left
 
 
-class _NoStreamReader(DataSourceStreamReader):
-    """Raises an error that streams are not supported when Spark asks for the begin or, as Spark 4.0 does
-    first, the end: Spark would hide an error from ``streamReader`` in one of its own."""
+class _Refusal(DataSourceStreamReader):
+    """Raises the error of an option when Spark asks for the begin or, as Spark 4.0 does first, the end."""
+
+    def __init__(self, error: ValueError) -> None:
+        self._error = error
 
     def initialOffset(self) -> dict[str, object]:  # noqa: N802  (Spark's name)
-        raise NotImplementedError(BATCH_ONLY)
+        raise self._error
 
     def latestOffset(self, *_: object) -> dict[str, object]:  # noqa: N802  (Spark's name)
-        raise NotImplementedError(BATCH_ONLY)
+        raise self._error
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        raise NotImplementedError(BATCH_ONLY)
+        raise self._error

@@ -1,5 +1,5 @@
-"""Parses the options of ``spark.read.format("txnkafka")``: strings with the names of Spark's Kafka source
-(``KafkaSourceProvider``), in upper or lower case.
+"""Parses the options of ``format("txnkafka")`` for ``spark.read`` and ``spark.readStream``: strings with the
+names of Spark's Kafka source (``KafkaSourceProvider``), in upper or lower case.
 """
 
 from __future__ import annotations
@@ -7,27 +7,63 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 from txnkafka.model import IsolationLevel
 from txnkafka.shown import nearest
-from txnkafka.spark.options import ReadOptions, read_options
+from txnkafka.spark.options import ReadOptions, read_options, stream_options
 from txnkafka.spark.schema import KAFKA_COLUMNS
+from txnkafka.spark.stream.limits import TriggerLimits
 from txnkafka.spark.tables import check_keywords, find_table
 
 
 class SourceOptions(NamedTuple):
-    """The parsed options: paths, table, selection, and columns if no schema is given; None means the
-    default."""
+    """The parsed options: paths, table, selection, and columns if no schema is given; None means the default.
+    ``limits`` are those of a stream."""
 
     paths: tuple[str, ...]
     table: str
     columns: tuple[str, ...] | None
     reading: ReadOptions
+    limits: TriggerLimits = TriggerLimits()
 
 
-def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
-    """Check and convert all options. Raises ValueError with the name of the option."""
+def parse_source_options(options: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
+    """Check and convert all options of a batch, or of a stream. Raises ValueError with the name of the
+    option."""
+    found, said = _keywords(options)
+    paths = (*found.pop("path", ()), *found.pop("paths", ()))
+    if not paths:
+        raise ValueError("no path: give the log directory to .load(…) or as option path")
+    table = found.pop("table", "records")
+    if streaming and table != "records":
+        raise ValueError(f"table={table} cannot be streamed: use spark.read")
+    limits = {name: found.pop(name) for name in TriggerLimits._fields if name in found}
+    check_keywords(
+        table, {keyword: name for keyword, name in said.items() if keyword not in (*WHERE, *limits)}
+    )
+    columns = _columns(found.pop("columns", None), found.pop("include_headers", None))
+    for keyword in found:
+        if streaming and keyword.startswith("ending_"):
+            raise ValueError(f"{said[keyword]}: a stream has no end; leave it out, or use spark.read")
+    reading = stream_options(**found) if streaming else read_options(**found)
+    return SourceOptions(paths, table, columns, reading, TriggerLimits(**limits).checked())
+
+
+def either_options(batch: Callable[[], SourceOptions], options: Mapping[str, str]) -> SourceOptions:
+    """Return the options of a batch, or those of a stream: Spark asks for a schema before it says which it
+    is. Raises ValueError, as for a batch, if they are valid for neither."""
+    try:
+        return batch()
+    except ValueError:
+        with suppress(ValueError):
+            return parse_source_options(options, streaming=True)
+        raise
+
+
+def _keywords(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Return the parsed values and the users' names of the options, by keyword."""
     found: dict[str, Any] = {}
     said: dict[str, str] = {}
     for given, text in options.items():
@@ -40,13 +76,7 @@ def parse_source_options(options: Mapping[str, str]) -> SourceOptions:
         if found.setdefault(keyword, value) != value:
             raise ValueError(f"option {name} is given under two names with different values")
         said[keyword] = f"option {name}"
-    paths = (*found.pop("path", ()), *found.pop("paths", ()))
-    if not paths:
-        raise ValueError("no path: give the log directory to .load(…) or as option path")
-    table = found.pop("table", "records")
-    check_keywords(table, {keyword: name for keyword, name in said.items() if keyword not in WHERE})
-    columns = _columns(found.pop("columns", None), found.pop("include_headers", None))
-    return SourceOptions(paths, table, columns, read_options(**found))
+    return found, said
 
 
 def _table(text: str) -> str:
@@ -117,6 +147,26 @@ def _size(text: str) -> int:
     return int(match[1]) << {"": 0, "k": 10, "m": 20, "g": 30}[match[2]]
 
 
+def _delay(text: str) -> int:
+    """Parse a time in one of Spark's units, without a unit in milliseconds; return milliseconds."""
+    match = re.fullmatch(r"\s*(\d+)\s*(us|ms|s|min|m|h|d|)\s*", text.lower())
+    if match is None:
+        raise ValueError(f"must be a time such as 30s or 15m, not {text!r}")
+    return int(match[1]) * _MICROSECONDS[match[2]] // 1000
+
+
+_MICROSECONDS = {
+    "us": 1,
+    "ms": 1000,
+    "": 1000,
+    "s": 1_000_000,
+    "m": 60_000_000,
+    "min": 60_000_000,
+    "h": 3_600_000_000,
+    "d": 86_400_000_000,
+}
+
+
 def _storage_options(text: str) -> dict[str, Any]:
     """Parse a JSON object. It may contain secrets, so no error message quotes it."""
     try:
@@ -153,6 +203,10 @@ OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {
     "minPartitions": ("min_partitions", _integer),
     "maxBytesPerPartition": ("max_bytes_per_partition", _size),
     "maxRecordsPerPartition": ("max_records_per_partition", _integer),
+    "maxOffsetsPerTrigger": ("max_offsets", _integer),
+    "minOffsetsPerTrigger": ("min_offsets", _integer),
+    "maxTriggerDelay": ("max_delay_ms", _delay),
+    "maxBytesPerTrigger": ("max_bytes", _size),
     "io": ("io", str),
     "storageOptions": ("storage_options", _storage_options),
 }

@@ -10,6 +10,7 @@ from txnkafka import IsolationLevel, TopicPartition
 from txnkafka.spark.options import ReadOptions, read_options
 from txnkafka.spark.schema import KAFKA_COLUMNS
 from txnkafka.spark.source_options import OPTION_NAMES, parse_source_options
+from txnkafka.spark.stream.limits import TriggerLimits
 
 ORDERS = [TopicPartition("orders", number) for number in (0, 1)]
 
@@ -20,7 +21,7 @@ def options(**given: str) -> ReadOptions:
 
 def test_the_default_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
-    assert found == (("/logs",), "records", None, ReadOptions())
+    assert found == (("/logs",), "records", None, ReadOptions(), TriggerLimits())
     assert found.reading.request.isolation_level is IsolationLevel.READ_COMMITTED
     assert (found.reading.starting_offsets, found.reading.ending_offsets) == ("earliest", "latest")
     assert found.reading.fail_on_data_loss

@@ -1,0 +1,1 @@
+"""``spark.readStream.format("txnkafka")``: offsets, limits and plans of a stream."""
