@@ -160,8 +160,6 @@ class Consumer(ConsumerOffsets):
         with self._reactor:
             before = self._core.subscription.positions()
             task = self._reactor.spawn(self._core.poll(read, timeout_ms))
-        if task.is_done:
-            return task.result()
         try:
             return self._reactor.wait(task)
         except KafkaError:
