@@ -61,7 +61,7 @@ class KafkaBroker:
         for name, level in (features or {}).items():
             self._levels += ["--feature", f"{name}={level}"]
         self.log_dir = directory / "data"
-        self._config = directory / "server.properties"
+        self.config = directory / "server.properties"
         self._log = directory / "server.log"
         self._process: subprocess.Popen[bytes] | None = None
         port, controller_port = free_ports(2)
@@ -79,7 +79,7 @@ class KafkaBroker:
         }
         directory.mkdir(parents=True, exist_ok=True)
         lines = {**PROPERTIES, **addresses, **(properties or {})}
-        self._config.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
+        self.config.write_text("".join(f"{name}={value}\n" for name, value in lines.items()))
 
     @property
     def process_id(self) -> int:
@@ -98,7 +98,7 @@ class KafkaBroker:
     def start(self) -> None:
         """Start and wait until it serves; raises RuntimeError with the end of its log."""
         with self._log.open("wb") as log:
-            options = ["-cp", f"{self._jars}/*", "kafka.Kafka", str(self._config)]
+            options = ["-cp", f"{self._jars}/*", "kafka.Kafka", str(self.config)]
             command = ["java", *self._jvm_options, *options]
             self._process = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT)
         deadline = time.monotonic() + START_SECONDS
@@ -122,7 +122,8 @@ class KafkaBroker:
 
     def kill(self) -> None:
         """As a crash of the process does."""
-        assert self._process is not None
+        if self._process is None:
+            return
         self._process.kill()
         self._process.wait()
         self._process = None
@@ -144,7 +145,7 @@ class KafkaBroker:
         """Make the directory what Kafka starts on, with the one voter in it."""
         cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
         # a leading dash would look like an option
-        options = ["format", f"--cluster-id={cluster_id}", "--config", str(self._config), "--standalone"]
+        options = ["format", f"--cluster-id={cluster_id}", "--config", str(self.config), "--standalone"]
         command = java("-Xmx256m", "kafka.tools.StorageTool", *options, *self._levels, jars=self._jars)
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
