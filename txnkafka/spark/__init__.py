@@ -10,6 +10,8 @@ from txnkafka.spark.configure import configure, register
 from txnkafka.spark.jobs import batches, map_arrow, scan
 from txnkafka.spark.options import ReadKeywords
 from txnkafka.spark.ship import ship
+from txnkafka.spark.sink.vacuum import vacuum
+from txnkafka.spark.sink.write_batch import write_batch
 from txnkafka.spark.source import TxnKafkaDataSource
 from txnkafka.spark.table_jobs import count, table
 
@@ -24,4 +26,6 @@ __all__ = [
     "scan",
     "ship",
     "table",
+    "vacuum",
+    "write_batch",
 ]

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from txnkafka.staging.attempt import Attempt, begin_attempt, discard_attempt, record_attempt
 from txnkafka.staging.publish import publish
-from txnkafka.staging.staged_file import Orphan, StagedFile, orphans, remove_staged
+from txnkafka.staging.staged_file import (
+    Orphan,
+    StagedFile,
+    folder_beside,
+    orphans,
+    remove_staged,
+    staging_beside,
+)
 from txnkafka.staging.staging_area import StagedPart, StagingArea
 
 __all__ = [
@@ -15,8 +22,10 @@ __all__ = [
     "StagingArea",
     "begin_attempt",
     "discard_attempt",
+    "folder_beside",
     "orphans",
     "publish",
     "record_attempt",
     "remove_staged",
+    "staging_beside",
 ]

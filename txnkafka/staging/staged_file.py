@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from txnkafka.env import Bytes, DataFile, DataFiles
 
 _SUFFIX: Final = ".staged"
+_FOLDER: Final = ".staging"
 _NAME: Final = re.compile(r"[0-9a-f]{32}\.staged")
 
 
@@ -83,6 +84,18 @@ def orphans(files: DataFiles, folder: str, changed_before_ms: int) -> Iterator[O
         is_staged = _NAME.fullmatch(entry.name) is not None and not entry.is_directory
         if is_staged and entry.modified_ms < changed_before_ms:
             yield Orphan(files.join(folder, entry.name), entry.size, entry.modified_ms)
+
+
+def folder_beside(path: str) -> str:
+    """Return the default folder of staged files for a target at ``path``: never within the target, whose
+    readers may refuse foreign files."""
+    return path + _FOLDER
+
+
+def staging_beside(files: DataFiles, path: str) -> str:
+    """Return the folder of staged files: beside ``path`` if it exists, else ``path`` itself."""
+    beside = folder_beside(path)
+    return beside if files.is_directory(beside) else path
 
 
 def remove_staged(files: DataFiles, path: str) -> None:

@@ -53,6 +53,7 @@ def publish(
     largest = max((each.size for task in staged for each in task.batches), default=0)
     settings = options.producer_settings()
     settings.setdefault("max.request.size", max(1 << 20, largest + _REQUEST_ROOM))
+    settings.setdefault("buffer.memory", max(32 << 20, 2 * largest))
     with clients.producer(transactional_id=transactional_id, **settings) as producer:
         producer.init_transactions()
         if batch is None:

@@ -11,6 +11,7 @@ from txnkafka.client.producer import ProducerConfig
 from txnkafka.config import config_defs
 from txnkafka.env import absolute_path, is_remote
 from txnkafka.shown import nearest
+from txnkafka.staging import folder_beside
 
 _NAMES: Final = {
     "path": "directory",
@@ -125,7 +126,7 @@ def _staging(given: Mapping[str, str], directory: str | None) -> str:
             "option stagingPath is missing: name a directory that the driver and all executors have under "
             "the same path"
         )
-    return f"{beside}.staging"
+    return folder_beside(beside)
 
 
 def _local(path: str, option: str) -> str:

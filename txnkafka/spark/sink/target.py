@@ -23,9 +23,11 @@ if TYPE_CHECKING:
 _PAUSE_S: Final = 0.1
 _MAX_BATCH: Final = "max.message.bytes"
 _BROKER: Final = {
-    "auto.create.topics.enable": "false",
-    "offsets.retention.minutes": str((1 << 31) - 1),  # the ids of batches are offsets
-    "transaction.max.timeout.ms": str((1 << 31) - 1),
+    "auto.create.topics.enable": False,
+    "log.cleaner.enable": False,  # upkeep is the business of the directory's broker, with its settings
+    "log.retention.ms": -1,
+    "offsets.retention.minutes": (1 << 31) - 1,  # the ids of batches are offsets
+    "transaction.max.timeout.ms": (1 << 31) - 1,
 }
 
 

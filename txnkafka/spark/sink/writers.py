@@ -7,7 +7,7 @@ it to the tasks of a batch, and one to commit the batch; only the first one asks
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import datasource
 
@@ -31,14 +31,17 @@ if TYPE_CHECKING:
 
     from txnkafka.spark.sink.row_encoder import TopicLayout
 
-_COMMITS = "python_streaming_sink_runner"  # the module of the process that commits the batch of a stream
+_COMMITS: Final = "python_streaming_sink_runner"  # the module of the process that commits a stream's batch
+_HAS_ARROW: Final = hasattr(datasource, "DataSourceStreamArrowWriter")  # from Spark 4.1 on
+_BatchBase: Any = datasource.DataSourceArrowWriter if _HAS_ARROW else datasource.DataSourceWriter
+_StreamBase: Any = datasource.DataSourceStreamArrowWriter if _HAS_ARROW else datasource.DataSourceStreamWriter
 
 
 def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceWriter:
     """Return the writer of ``df.write``. Raises ValueError for wrong options and columns, LogDirError and
     KafkaError for a target that cannot be opened."""
     _refuse_overwrite(overwrite)
-    return BatchWriter(*_prepared(options, schema, is_stream=False))
+    return BatchWriter(*_prepared(options, schema, is_stream=False))  # type: ignore[no-any-return]
 
 
 def stream_writer(
@@ -46,18 +49,18 @@ def stream_writer(
 ) -> DataSourceStreamWriter:
     """Return the writer of ``df.writeStream``. Raises like ``batch_writer``."""
     _refuse_overwrite(overwrite)
-    return StreamWriter(*_prepared(options, schema, is_stream=True))
+    return StreamWriter(*_prepared(options, schema, is_stream=True))  # type: ignore[no-any-return]
 
 
 def _prepared(
     options: Mapping[str, str], schema: StructType, *, is_stream: bool
-) -> tuple[SinkOptions, dict[str, TopicLayout]]:
+) -> tuple[SinkOptions, StructType, dict[str, TopicLayout]]:
     found = parse_sink_options(options, is_stream=is_stream)
     check_rows(schema, found.topic)
     if any(_COMMITS in word for word in sys.orig_argv):
-        return found, {}
+        return found, schema, {}
     with open_target(found) as clients:
-        return found, topic_layouts(clients, found)
+        return found, schema, topic_layouts(clients, found)
 
 
 def _refuse_overwrite(overwrite: bool) -> None:
@@ -68,16 +71,19 @@ def _refuse_overwrite(overwrite: bool) -> None:
 
 
 class _Writer:
-    def __init__(self, options: SinkOptions, layouts: Mapping[str, TopicLayout]) -> None:
+    def __init__(self, options: SinkOptions, schema: StructType, layouts: Mapping[str, TopicLayout]) -> None:
         self._options = options
+        self._schema = schema
         self._layouts = layouts
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Staged:
         """Stage the rows of a task."""
-        from txnkafka.spark.sink.task import stage  # loads pyarrow, which the driver does not need
+        from txnkafka.spark.sink.rows import arrow_rows  # loads pyarrow, which the driver does not need
+        from txnkafka.spark.sink.task import stage
 
+        rows = iterator if _HAS_ARROW else arrow_rows(iterator, self._schema)
         with settled():
-            return stage(iterator, self._options, self._layouts)
+            return stage(rows, self._options, self._layouts)
 
     def _publish(self, batch: BatchId | None, staged: Sequence[Staged], transactional_id: str | None) -> None:
         """Publish staged rows; files that are not needed any more are removed."""
@@ -88,7 +94,7 @@ class _Writer:
         _remove(staged)
 
 
-class BatchWriter(_Writer, datasource.DataSourceArrowWriter):
+class BatchWriter(_Writer, _BatchBase):
     """Writes a DataFrame in one transaction."""
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -104,9 +110,6 @@ class BatchWriter(_Writer, datasource.DataSourceArrowWriter):
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Remove the staged files of tasks that have finished: see ``StreamWriter.abort``."""
         _remove(staged_of(messages))
-
-
-_StreamBase: Any = getattr(datasource, "DataSourceStreamArrowWriter", datasource.DataSourceStreamWriter)
 
 
 class StreamWriter(_Writer, _StreamBase):
