@@ -230,6 +230,14 @@ def test_the_newest_record_of_a_key_is_never_lost() -> None:
     assert names(history) == {"lost-write"}
 
 
+@pytest.mark.parametrize(("stable", "is_anomaly"), [(6, False), (7, True)])
+def test_a_power_cut_restores_deleted_segments(stable: int, is_anomaly: bool) -> None:
+    """The log start goes back, and the last stable offset with it if it was the log start."""
+    history = sound()
+    history.progress += [Progress("rc", SHORT, 9, stable, 6, 500), Progress("rc", SHORT, 9, 4, 4, 600)]
+    assert names(history) == ({"offsets-went-back"} if is_anomaly else set())
+
+
 def test_cycles() -> None:
     assert cycle({1: {2}, 2: {3}, 3: set(), 4: {1, 3}}) == []
     assert cycle({1: {2}, 2: {3}, 3: {4, 2}, 4: set()}) == [2, 3, 2]

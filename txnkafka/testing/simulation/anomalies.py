@@ -286,7 +286,9 @@ def offsets_went_back(view: View) -> Iterator[str]:
         topic = view.history.topics[each.partition[0]]
         before = last.get(key, (0, 0, 0))
         if topic.loses_old:  # a power cut may restore segments removed by retention
-            before = (0, *before[1:])
+            start, stable, high_watermark = before
+            # of a transaction that began before the start: the start is the last stable offset as well
+            before = (0, 0 if stable == start else stable, high_watermark)
         if not topic.is_deletable and any(a < b for a, b in zip(now, before, strict=True)):
             yield f"{each.process} is shown {now} of {_place(each.partition)} after {before}"
         if not now[0] <= now[2] or not now[1] <= now[2]:
