@@ -42,10 +42,10 @@ class FetchedData:
             reason = index.stop_reason or "the response contains no whole batch"
             self.damage = CorruptRecordError(reason, position=index.end_position, offset=self.end_offset)
 
-    def batches(self, start_offset: int) -> SelectedBatches:
-        """Return the batches that are visible from an offset on."""
-        selection = select(self._index, self._hidden, start_offset=start_offset)
-        return SelectedBatches(self._read, self._index, selection, start_offset)
+    def batches(self, start_offset: int, end_offset: int = _NO_END) -> SelectedBatches:
+        """Return the batches that are visible in [start_offset, end_offset)."""
+        selection = select(self._index, self._hidden, start_offset=start_offset, end_offset=end_offset)
+        return SelectedBatches(self._read, self._index, selection, start_offset, end_offset)
 
     def _read(self, position: int, length: int) -> memoryview:
         return self._bytes[position : position + length]
