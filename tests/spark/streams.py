@@ -42,7 +42,9 @@ def run(
     return rows
 
 
-def started(spark: SparkSession, path: str, checkpoint: Path, take: Any, **options: str) -> StreamingQuery:
+def started(
+    spark: SparkSession, path: str | None, checkpoint: Path, take: Any, **options: str
+) -> StreamingQuery:
     """Start a query that ends at the present end of the log."""
     stream = spark.readStream.format("txnkafka").option("startingOffsets", "earliest").options(**options)
     writer = stream.load(path).writeStream.foreachBatch(take).trigger(availableNow=True)

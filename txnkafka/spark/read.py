@@ -70,17 +70,21 @@ class TaskReader:
         try:
             for columns in read_unit(segment, unit, decoder, self.on_corrupt):
                 # no variable refers to the batch: while it is referenced its memory is not reused
-                yield from self._rows(select(columns), topic_partition)
+                yield from record_rows(select(columns), topic_partition, self.schema)
         finally:
             segment.close()
 
-    def _rows(self, columns: RecordColumns, topic_partition: TopicPartition) -> Iterator[pa.RecordBatch]:
-        if len(columns) == 0:
-            return
-        batch = to_arrow(columns, topic_partition, self.schema)
-        if "headers" in batch.schema.names:
-            batch = without_empty_headers(batch)
-        yield from pieces(batch)
+
+def record_rows(
+    columns: RecordColumns, topic_partition: TopicPartition, schema: pa.Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the record batches of decoded records."""
+    if len(columns) == 0:
+        return
+    batch = to_arrow(columns, topic_partition, schema)
+    if "headers" in batch.schema.names:
+        batch = without_empty_headers(batch)
+    yield from pieces(batch)
 
 
 @contextmanager

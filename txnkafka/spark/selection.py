@@ -127,8 +127,13 @@ def _by_time(options: ReadOptions, **time: int) -> ReadRequest:
 def _without_match(view: PartitionView, timestamp: int, options: ReadOptions) -> int:
     if options.starting_offsets_by_timestamp_strategy == "latest":
         return end_of(view, options.request)
-    raise OffsetOutOfRangeError(
-        f"{view.topic_partition} has no record at or after timestamp {timestamp} to start at; "
+    raise no_record_since(view.topic_partition, timestamp)
+
+
+def no_record_since(name: TopicPartition, timestamp: int) -> OffsetOutOfRangeError:
+    """Return the error for a starting time after the last record."""
+    return OffsetOutOfRangeError(
+        f"{name} has no record at or after timestamp {timestamp} to start at; "
         "startingOffsetsByTimestampStrategy=latest would read nothing from it, "
         f'where="timestamp >= {timestamp}" selects by the timestamp of each record'
     )
@@ -150,12 +155,17 @@ def _end(view: PartitionView, options: ReadOptions) -> int | None:
 
 
 def _in_range(view: PartitionView, offset: int, options: ReadOptions) -> int:
-    """Return an offset in the log. An offset outside means lost data: it is refused, or moved to the
-    nearest offset in the log."""
-    first, end = view.log_start_offset, view.log_end_offset
+    return in_range(view.topic_partition, offset, (view.log_start_offset, view.log_end_offset), options)
+
+
+def in_range(name: TopicPartition, offset: int, log: tuple[int, int], options: ReadOptions) -> int:
+    """Return an offset in the log, which has the offsets from the first to the second number. An offset
+    outside means lost data: it is refused, or moved to the nearest offset in the log. Raises
+    OffsetOutOfRangeError."""
+    first, end = log
     if first <= offset <= end:
         return offset
-    text = f"offset {offset} of {view.topic_partition} is not in the log, which has {first} to {end}"
+    text = f"offset {offset} of {name} is not in the log, which has {first} to {end}"
     if options.fail_on_data_loss:
         raise OffsetOutOfRangeError(f"{text}; with failOnDataLoss=false the offsets that exist would be read")
     LOG.warning("%s; reading the offsets that exist", text)

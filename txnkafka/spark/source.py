@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -25,7 +25,6 @@ from pyspark.sql.datasource import (
 )
 
 from txnkafka.record.predicate import conjunction
-from txnkafka.spark.read import TaskReader
 from txnkafka.spark.source_options import either_options, parse_source_options
 from txnkafka.spark.stream.directory_log import DirectoryLog
 from txnkafka.spark.stream.limits import TriggerLimits
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from txnkafka.spark.source_options import SourceOptions
+    from txnkafka.spark.stream.stream_log import StreamLog
 
 LOG = logging.getLogger("txnkafka.spark")
 
@@ -79,9 +79,14 @@ class TxnKafkaDataSource(DataSource):
             columns = find_table(options.table).arrow_schema(schema)
         except ValueError as error:
             return _Refusal(error)
+        open_log: Callable[[], StreamLog] = partial(DirectoryLog, options.paths, options.reading)
+        if options.broker is not None:
+            from txnkafka.spark.stream.broker_log import BrokerLog
+
+            open_log = partial(BrokerLog, options.broker, options.reading)
         return StreamReader(
-            partial(DirectoryLog, options.paths, options.reading),
-            TaskReader(columns, options.reading),
+            open_log,
+            _rows(options, columns),
             options.limits,
             fail_on_data_loss=options.reading.fail_on_data_loss,
         )
@@ -106,6 +111,27 @@ def _filters_are_pushed() -> bool:
     return any("data_source_pushdown_filters" in word for word in sys.orig_argv)
 
 
+def _plan(options: SourceOptions) -> Iterable[object]:
+    if options.broker is None:
+        return find_table(options.table).plan(options.paths, options.reading, 1)
+    from txnkafka.spark.broker.broker_plan import plan_broker_tasks
+
+    return plan_broker_tasks(options.broker, options.reading)
+
+
+def _rows(options: SourceOptions, schema: pa.Schema) -> Callable[[list[Any]], Iterator[pa.RecordBatch]]:
+    """Return the function that reads tasks."""
+    if options.broker is None:
+        return partial(_table_rows, options, schema)
+    from txnkafka.spark.broker.broker_read import BrokerReader
+
+    return BrokerReader(schema, options.reading, options.broker)
+
+
+def _table_rows(options: SourceOptions, schema: pa.Schema, tasks: list[Any]) -> Iterator[pa.RecordBatch]:
+    return find_table(options.table).rows(tasks, schema, options.reading)
+
+
 class _Partition(InputPartition):
     def __init__(self, task: object) -> None:
         super().__init__(task)
@@ -117,14 +143,13 @@ class _Reader(DataSourceReader):
         self._schema = schema
 
     def partitions(self) -> list[InputPartition]:
-        plan = find_table(self._options.table).plan
         with settled():
-            return [_Partition(task) for task in plan(self._options.paths, self._options.reading, 1)]
+            return [_Partition(task) for task in _plan(self._options)]
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
         # for an empty plan Spark makes one partition with None; in Spark 4.0 it is None
         tasks = [] if partition is None or partition.value is None else [partition.value]
-        return find_table(self._options.table).rows(tasks, self._schema, self._options.reading)
+        return _rows(self._options, self._schema)(tasks)
 
 
 class _PushingReader(_Reader):

@@ -20,22 +20,29 @@ from txnkafka.spark.tables import check_keywords, find_table
 
 class SourceOptions(NamedTuple):
     """The parsed options: paths, table, selection, and columns if no schema is given; None means the default.
-    ``limits`` are those of a stream."""
+    ``limits`` are those of a stream, ``broker`` the settings of the client of a broker, whose log is read
+    then: without paths."""
 
     paths: tuple[str, ...]
     table: str
     columns: tuple[str, ...] | None
     reading: ReadOptions
     limits: TriggerLimits = TriggerLimits()
+    broker: Mapping[str, str] | None = None
 
 
 def parse_source_options(options: Mapping[str, str], *, streaming: bool = False) -> SourceOptions:
     """Check and convert all options of a batch, or of a stream. Raises ValueError with the name of the
     option."""
-    found, said = _keywords(options)
+    broker = _broker(options)
+    found, said = _keywords({name: text for name, text in options.items() if not _is_of_client(name)})
     paths = (*found.pop("path", ()), *found.pop("paths", ()))
-    if not paths:
-        raise ValueError("no path: give the log directory to .load(…) or as option path")
+    if not paths and broker is None:
+        raise ValueError(
+            "no path: give the log directory to .load(…) or as option path, or kafka.bootstrap.servers"
+        )
+    if broker is not None:
+        _check_broker(paths, found, said)
     table = found.pop("table", "records")
     if streaming and table != "records":
         raise ValueError(f"table={table} cannot be streamed: use spark.read")
@@ -48,7 +55,7 @@ def parse_source_options(options: Mapping[str, str], *, streaming: bool = False)
         if streaming and keyword.startswith("ending_"):
             raise ValueError(f"{said[keyword]}: a stream has no end; leave it out, or use spark.read")
     reading = stream_options(**found) if streaming else read_options(**found)
-    return SourceOptions(paths, table, columns, reading, TriggerLimits(**limits).checked())
+    return SourceOptions(paths, table, columns, reading, TriggerLimits(**limits).checked(), broker)
 
 
 def either_options(batch: Callable[[], SourceOptions], options: Mapping[str, str]) -> SourceOptions:
@@ -60,6 +67,41 @@ def either_options(batch: Callable[[], SourceOptions], options: Mapping[str, str
         with suppress(ValueError):
             return parse_source_options(options, streaming=True)
         raise
+
+
+def _is_of_client(name: str) -> bool:
+    return name.lower().startswith("kafka.") and name.lower() != "kafka.isolation.level"
+
+
+def _broker(options: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the settings of a client, checked; None without a broker."""
+    settings = {
+        name.lower().removeprefix("kafka."): text for name, text in options.items() if _is_of_client(name)
+    }
+    if not settings:
+        return None
+    if BOOTSTRAP not in settings:
+        name = f"kafka.{next(iter(settings))}"
+        raise ValueError(f"option {name} is for a broker: give kafka.{BOOTSTRAP} too, or leave it out")
+    from txnkafka.client.client_config import parse_bootstrap, read_config
+    from txnkafka.spark.broker.source_client import SourceConfig
+
+    try:
+        parse_bootstrap(read_config(SourceConfig, settings).bootstrap_servers)
+    except ValueError as error:
+        raise ValueError(f"an option kafka.…: {error}") from None
+    return settings
+
+
+def _check_broker(paths: tuple[str, ...], found: Mapping[str, Any], said: Mapping[str, str]) -> None:
+    """Raise ValueError for options that only a log directory has."""
+    if paths:
+        raise ValueError(f"kafka.{BOOTSTRAP} and a path exclude each other: read from one of them")
+    if found.get("table", "records") != "records":
+        raise ValueError(f"table={found['table']} needs a log directory: a broker only gives records")
+    for keyword in OF_DIRECTORIES:
+        if keyword in found:
+            raise ValueError(f"{said[keyword]} needs a log directory: leave it out with kafka.{BOOTSTRAP}")
 
 
 def _keywords(options: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
@@ -96,11 +138,6 @@ def _known_name(given: str) -> str:
     lower = {name.lower(): name for name in OPTION_NAMES}
     if given.lower() in lower:
         return lower[given.lower()]
-    if given.lower().startswith("kafka."):
-        raise ValueError(
-            f"unknown option {given}: txnkafka reads files and asks no broker; "
-            "of the kafka. settings only kafka.isolation.level is supported"
-        )
     raise ValueError(f"unknown option {given}: {nearest(given, OPTION_NAMES)}")
 
 
@@ -178,6 +215,8 @@ def _storage_options(text: str) -> dict[str, Any]:
     return options
 
 
+BOOTSTRAP = "bootstrap.servers"
+OF_DIRECTORIES = ("io", "storage_options", "max_bytes_per_partition", "max_bytes")
 WHERE = ("path", "paths", "table", "columns")  # options of every table
 # name in Spark → (keyword of read_options, how to read the text)
 OPTION_NAMES: dict[str, tuple[str, Callable[[str], object]]] = {

@@ -41,8 +41,9 @@ def log(root: Path, name: str = "t-0", batches: int = 2) -> None:
 class Stream:
     """A query with the offsets that its checkpoint has."""
 
-    def __init__(self, root: Path, clock: Clock | None = None, **options: str) -> None:
-        self.source = TxnKafkaDataSource({"path": str(root), "startingOffsets": "earliest", **options})
+    def __init__(self, root: Path | None, clock: Clock | None = None, **options: str) -> None:
+        place = {} if root is None else {"path": str(root)}
+        self.source = TxnKafkaDataSource({**place, "startingOffsets": "earliest", **options})
         self.reader = self.new_reader(clock)
         self.start: Json = self.reader.initialOffset()
 

@@ -21,7 +21,7 @@ def options(**given: str) -> ReadOptions:
 
 def test_the_default_is_read_committed_from_the_beginning_to_the_end() -> None:
     found = parse_source_options({"path": "/logs"})
-    assert found == (("/logs",), "records", None, ReadOptions(), TriggerLimits())
+    assert found == (("/logs",), "records", None, ReadOptions(), TriggerLimits(), None)
     assert found.reading.request.isolation_level is IsolationLevel.READ_COMMITTED
     assert (found.reading.starting_offsets, found.reading.ending_offsets) == ("earliest", "latest")
     assert found.reading.fail_on_data_loss
@@ -76,7 +76,7 @@ def test_paths_may_be_one_or_a_json_list() -> None:
     [
         ({"startingOffest": "x"}, "unknown option startingOffest: did you mean startingOffsets?"),
         ({"zzz": "x"}, "unknown option zzz: there are path, paths, table, subscribe, "),
-        ({"kafka.group.id": "x"}, "asks no broker"),
+        ({"kafka.group.id": "x"}, "option kafka.group.id is for a broker: give kafka.bootstrap.servers too"),
         ({"isolation.level": "none"}, "option isolation.level: isolation level must be"),
         (
             {"isolation.level": "read_committed", "kafka.isolation.level": "read_uncommitted"},

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from txnkafka import TopicPartition
+from txnkafka.spark.log_bounds import LogBounds, OffsetRange
 from txnkafka.spark.stream.limits import limited, shares
-from txnkafka.spark.stream.log_bounds import LogBounds, OffsetRange, begins_of, ranges_of
+from txnkafka.spark.stream.losses import begins_of, ranges_of
 from txnkafka.spark.stream.stream_offsets import StreamOffsets
 
 A, B, C = (TopicPartition("a", 0), TopicPartition("a", 1), TopicPartition("b", 0))

@@ -30,6 +30,7 @@ from txnkafka.logdir.plan import since
 from txnkafka.logdir.requested import end_of
 from txnkafka.model import TopicPartition
 from txnkafka.record.predicate import bind, bounds_of
+from txnkafka.spark.log_bounds import LogBounds, OffsetRange
 from txnkafka.spark.options import ReadOptions
 from txnkafka.spark.plan import (
     PartitionPlan,
@@ -42,7 +43,6 @@ from txnkafka.spark.plan import (
 )
 from txnkafka.spark.selection import check_bounds, named_partitions, selected, starting_offset
 from txnkafka.spark.stream.held_back import HeldBack
-from txnkafka.spark.stream.log_bounds import LogBounds, OffsetRange
 
 LOG = logging.getLogger("txnkafka.spark")
 _ATTEMPTS: Final = 3  # while a broker compacts the log, its files change

@@ -17,9 +17,10 @@ from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
 from txnkafka.env import Clock, SystemClock
 from txnkafka.errors import OffsetOutOfRangeError
 from txnkafka.model import TopicPartition
+from txnkafka.spark.log_bounds import LogBounds, OffsetRange
 from txnkafka.spark.stream.held_back import HeldBackLog
 from txnkafka.spark.stream.limits import TriggerLimits, limited, shares
-from txnkafka.spark.stream.log_bounds import LogBounds, OffsetRange, begins_of, ranges_of
+from txnkafka.spark.stream.losses import begins_of, ranges_of
 from txnkafka.spark.stream.stream_offsets import StreamOffsets
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from txnkafka.model import TopicPartition
+from txnkafka.spark.log_bounds import LogBounds, OffsetRange
 from txnkafka.spark.stream.held_back import HeldBack
-from txnkafka.spark.stream.log_bounds import LogBounds, OffsetRange
 
 
 class StreamLog(Protocol):

@@ -11,25 +11,8 @@ from typing import NamedTuple
 
 from txnkafka.model import TopicPartition
 from txnkafka.shown import offset_range
+from txnkafka.spark.log_bounds import LogBounds, OffsetRange
 from txnkafka.spark.stream.stream_offsets import StreamOffsets
-
-
-class LogBounds(NamedTuple):
-    """The offsets of one partition: readers of the isolation level get [start, end), which is the log up to
-    ``log_end`` or less. Below ``cleaned_to`` records may be missing since the log was compacted."""
-
-    start: int
-    end: int
-    log_end: int
-    cleaned_to: int = 0
-
-
-class OffsetRange(NamedTuple):
-    """The offsets [start, end) of a partition."""
-
-    topic_partition: TopicPartition
-    start: int
-    end: int
 
 
 class Begins(NamedTuple):

@@ -1,0 +1,1 @@
+"""The source over a broker: ``kafka.bootstrap.servers`` instead of a path."""
