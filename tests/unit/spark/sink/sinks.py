@@ -6,9 +6,22 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
+from pyspark.sql.types import (
+    BinaryType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from txnkafka import Broker
 from txnkafka.env import LocalDataFiles
+from txnkafka.spark.schema import HEADERS
 from txnkafka.spark.sink.decision import BatchId, Verdict
 from txnkafka.spark.sink.publication import publish
 from txnkafka.spark.sink.row_encoder import TopicLayout
@@ -20,6 +33,19 @@ TOPICS = {"out": 3, "other": 2}
 LAYOUTS = {name: TopicLayout(count, 1 << 20) for name, count in TOPICS.items()}
 QUERY = "3f0c8c46-5a0e-4d3d-9b68-08e42c5c1a3e"
 FEW = {"transaction.state.log.num.partitions": 1, "offsets.topic.num.partitions": 1}
+
+
+_KINDS: dict[str, DataType] = {
+    "string": StringType(), "binary": BinaryType(), "int": IntegerType(), "bigint": LongType(),
+    "double": DoubleType(), "timestamp": TimestampType(), "headers": HEADERS,
+    "map": MapType(StringType(), BinaryType()),
+}  # fmt: skip
+
+
+def columns(text: str) -> StructType:
+    """Return a schema of ``name kind, …``; Spark's own parser needs a JVM."""
+    pairs = (each.split() for each in text.split(","))
+    return StructType([StructField(name, _KINDS[kind]) for name, kind in pairs])
 
 
 def broker() -> Broker:

@@ -7,14 +7,11 @@ from datetime import UTC, datetime
 
 import pytest
 from pyspark.sql import Row
-from pyspark.sql.types import StructType
 
+from tests.unit.spark.sink.sinks import columns
 from txnkafka.spark.sink.rows import arrow_rows
 
-SCHEMA = StructType.fromDDL(
-    "key string, value binary, partition int, timestamp timestamp, "
-    "headers array<struct<key: string, value: binary>>"
-)
+SCHEMA = columns("key string, value binary, partition int, timestamp timestamp, headers headers")
 
 
 @pytest.fixture
@@ -40,7 +37,7 @@ def test_rows() -> None:
 
 
 def test_many_rows_come_in_several_batches() -> None:
-    schema = StructType.fromDDL("value string")
+    schema = columns("value string")
     batches = list(arrow_rows((Row(value=str(number)) for number in range(25_000)), schema))
     assert [batch.num_rows for batch in batches] == [10_000, 10_000, 5_000]
     assert batches[2].column("value")[4999].as_py() == "24999"

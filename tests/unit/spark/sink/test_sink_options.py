@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from pyspark.sql.types import StructType
 
+from tests.unit.spark.sink.sinks import columns
 from txnkafka.spark.sink.row_columns import check_rows
 from txnkafka.spark.sink.sink_options import SinkOptions, parse_sink_options
 
@@ -86,21 +86,21 @@ def test_wrong_options_of_batch_writes(options: dict[str, str], text: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("columns", "topic"),
+    ("given", "topic"),
     [
         ("value string", "out"),
         ("key binary, value binary, topic string", None),
         ("value binary, partition int, timestamp timestamp, topic string", "out"),
-        ("value binary, headers array<struct<key: string, value: binary>>", "out"),
+        ("value binary, headers headers", "out"),
         ("value binary, topic string, offset bigint, timestampType int", None),  # as the source has them
     ],
 )
-def test_columns(columns: str, topic: str | None) -> None:
-    check_rows(StructType.fromDDL(columns), topic)
+def test_columns(given: str, topic: str | None) -> None:
+    check_rows(columns(given), topic)
 
 
 @pytest.mark.parametrize(
-    ("columns", "topic", "text"),
+    ("given", "topic", "text"),
     [
         ("key string", "out", "column value is missing; the columns are key"),
         ("value string", None, "no topic: give the option topic, or a column topic"),
@@ -108,10 +108,10 @@ def test_columns(columns: str, topic: str | None) -> None:
         ("value string, partition bigint", "out", "column partition must be int, not bigint"),
         ("value string, topic binary", None, "column topic must be string, not binary"),
         ("value string, timestamp bigint", "out", "column timestamp must be timestamp"),
-        ("value string, headers map<string, binary>", "out", "column headers must be array"),
+        ("value string, headers map", "out", "column headers must be array"),
         ("value string, price double", "out", r"unknown column price: .* leave it out with select"),
     ],
 )
-def test_wrong_columns(columns: str, topic: str | None, text: str) -> None:
+def test_wrong_columns(given: str, topic: str | None, text: str) -> None:
     with pytest.raises(ValueError, match=text):
-        check_rows(StructType.fromDDL(columns), topic)
+        check_rows(columns(given), topic)
