@@ -1,7 +1,7 @@
 """Record batches as written and read by the clients of the simulation, without the engine's codecs.
 
-All records have the same layout, so that one call of ``struct`` reads a batch: a key of 4 bytes, and a value
-of 12 bytes: the unique number of the record, and a checksum of that number and its partition.
+All records have a key of 4 bytes, and a value of 12 bytes: the unique number of the record, and a checksum of
+that number and its partition. Nearly all batches have the same layout, which one call of ``struct`` reads.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from txnkafka._core.crc32c import crc32c
 from txnkafka.record.batch_header import ATTRIBUTE_CONTROL, ATTRIBUTE_TRANSACTIONAL
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 MOST_RECORDS: Final = 60  # limit for offset deltas of one byte
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")  # through the number of records
@@ -23,6 +23,8 @@ _FRAME: Final = struct.Struct(">8xi4xb")  # length and magic
 _UP_TO_CRC: Final = struct.Struct(">qiibI")
 _BEHIND_CRC: Final = struct.Struct(">hiqqqhii")
 _RECORD: Final = struct.Struct(">bbbbb4sbqIb")
+_REST: Final = struct.Struct(">b4sbqIb")  # of a record, from the length of the key on
+_KEY_LENGTH: Final = b"\x08"
 _RECORD_LENGTH: Final = (_RECORD.size - 1) << 1  # varints are zigzag
 _CONTROL_TYPE: Final = struct.Struct(">hh")
 _REMEMBERED: Final = 4096  # batches
@@ -101,6 +103,40 @@ def parse(data: memoryview, topic: str, partition: int) -> list[Batch]:
     return batches
 
 
+def _plain(body: bytes) -> Iterator[tuple[int, int, int]]:
+    """Yield (offset delta, number, checksum) of records whose deltas have one byte each."""
+    for _, _, _, delta, _, _, _, number, check, _ in _RECORD.iter_unpack(body):
+        yield delta >> 1, number, check
+
+
+def _records(body: bytes, count: int, base_offset: int) -> Iterator[tuple[int, int, int]]:
+    """Yield the same of records with longer deltas: later timestamps, or more records. Raises ValueError."""
+    at = 0
+    for _ in range(count):
+        size, at = _varint(body, at)
+        end = at + size
+        _, at = _varint(body, at + 1)  # after the attributes: the timestamp
+        delta, at = _varint(body, at)
+        if body[at : at + 1] != _KEY_LENGTH or end - at != _REST.size:
+            raise ValueError(f"the batch of offset {base_offset} has a record of {end - at} bytes")
+        _, _, _, number, check, _ = _REST.unpack_from(body, at)
+        at = end
+        yield delta, number, check
+    if at != len(body):
+        raise ValueError(f"the batch of offset {base_offset} has {len(body)} bytes for {count} records")
+
+
+def _varint(data: bytes, at: int) -> tuple[int, int]:
+    """Return a zigzag number, and the place after it."""
+    found = shift = 0
+    while True:
+        byte = data[at]
+        found |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            return (found >> 1) ^ -(found & 1), at
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def _batch(content: bytes, place: bytes) -> Batch:
     """Return one batch, cached, because all readers of the partition get the same bytes. Raises
@@ -115,11 +151,10 @@ def _batch(content: bytes, place: bytes) -> Batch:
         # one record: length, attributes, two deltas, the length of the key
         control = _CONTROL_TYPE.unpack_from(body, 5)[1] if count else -1
     else:
-        if len(body) != count * _RECORD.size:
-            raise ValueError(f"the batch of offset {base_offset} has {len(body)} bytes for {count} records")
-        for _, _, _, delta, _, _, _, number, check, _ in _RECORD.iter_unpack(body):
+        is_plain = len(body) == count * _RECORD.size
+        for delta, number, check in _plain(body) if is_plain else _records(body, count, base_offset):
             if crc32(place, number) != check:
-                raise ValueError(f"offset {base_offset + (delta >> 1)} has a record of another partition")
-            values.append((base_offset + (delta >> 1), number))
+                raise ValueError(f"offset {base_offset + delta} has a record of another partition")
+            values.append((base_offset + delta, number))
     is_transactional = bool(attributes & ATTRIBUTE_TRANSACTIONAL)
     return Batch(base_offset, base_offset + last_delta, producer_id, is_transactional, control, values)

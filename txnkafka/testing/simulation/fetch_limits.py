@@ -5,7 +5,7 @@ Source: ``FetchRequest`` and KIP-74: the first batch of the response is complete
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -13,19 +13,29 @@ if TYPE_CHECKING:
 _LENGTH_END: Final = 12  # base offset and length, which the length excludes
 
 
-def broken_limits(request: Any, answer: Sequence[Any], waited_us: int) -> Iterator[str]:
-    """Yield the limits of a ``FetchRequest`` that the response (one ``Fetched`` per partition) violates."""
-    limits = {each.topic_partition: each.max_bytes for each in request.partitions}
-    left = request.max_bytes
-    for fetched in answer:
-        size, most = len(fetched.data), min(left, limits[fetched.partition])
-        is_first = left == request.max_bytes
-        if size > (max(most, _first_batch(fetched.data)) if is_first else max(most, 0)):
-            yield f"{size} bytes of {fetched.partition}, where {most} are the most"
+class FetchLimits(NamedTuple):
+    """The limits of a request: bytes of the response and of each partition, and when it may be empty."""
+
+    max_bytes: int
+    partition_max_bytes: int
+    min_bytes: int
+    max_wait_ms: int
+
+
+def broken_limits(
+    limits: FetchLimits, answer: Sequence[tuple[str, memoryview]], waited_us: int, *, has_errors: bool
+) -> Iterator[str]:
+    """Yield the limits that a response violates: the name and the bytes of each partition."""
+    left = limits.max_bytes
+    for name, data in answer:
+        size, most = len(data), min(left, limits.partition_max_bytes)
+        is_first = left == limits.max_bytes
+        if size > (max(most, _first_batch(data)) if is_first else max(most, 0)):
+            yield f"{size} bytes of {name}, where {most} are the most"
         left -= size
-    is_empty = left == request.max_bytes and not any(fetched.error for fetched in answer)
-    if is_empty and request.min_bytes > 0 and waited_us < (request.max_wait_ms - 1) * 1000:
-        yield f"nothing after {waited_us} us, where {request.max_wait_ms} ms are to be waited for records"
+    is_empty = left == limits.max_bytes and not has_errors
+    if is_empty and limits.min_bytes > 0 and waited_us < (limits.max_wait_ms - 1) * 1000:
+        yield f"nothing after {waited_us} us, where {limits.max_wait_ms} ms are to be waited for records"
 
 
 def _first_batch(data: memoryview) -> int:

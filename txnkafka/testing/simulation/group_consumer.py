@@ -36,8 +36,9 @@ class GroupConsumer(Client):
     ) -> None:
         super().__init__(world, name, random)
         self._topics, self._instance_id = topics, instance_id
-        self.membership = self._new_membership()
+        self.member = self._new_membership()
         self.reader = Reader(world, name, random, IsolationLevel.READ_COMMITTED)
+        self.member.read = self.reader.read
         self.is_replaced = False
         self._committed: dict[TopicPartition, int] = {}
         self._process = name
@@ -54,19 +55,20 @@ class GroupConsumer(Client):
             starts += 1
             error = ErrorCode.NONE
             while error == ErrorCode.NONE:
-                error = yield from self.membership.join()
+                error = yield from self.member.join()
                 if error == ErrorCode.NONE:
                     error = yield from self._generation()
             self.world.counts[f"member ended: {error.name}"] += 1
             self.world.counts["instance fenced"] += error == ErrorCode.FENCED_INSTANCE_ID
-            self.membership = self._new_membership()
+            self.member = self._new_membership()
+            self.member.read = self.reader.read
             yield self.think()
 
     def _generation(self) -> Steps:
         """Read and commit until the next generation begins (NONE), or the process ends."""
         reader = self.reader
         reader.forget()
-        error, positions = yield from self.membership.committed()
+        error, positions = yield from self.member.committed()
         for partition, position in positions.items():
             reader.seek(partition, position)
         self._committed = positions
@@ -76,7 +78,7 @@ class GroupConsumer(Client):
             if error == ErrorCode.NONE:
                 error = yield from self._commit()
             if error == ErrorCode.NONE:
-                error = yield from self.membership.keep_alive()
+                error = yield from self.member.keep_alive()
         return ErrorCode.NONE if error in LEFT_OUT else error
 
     def _read(self) -> Steps:
@@ -100,11 +102,11 @@ class GroupConsumer(Client):
         new = {each: at for each, at in positions.items() if at != self._committed[each]}
         if not new or (self.random.random() < 0.5 and not self.world.is_calm):
             return ErrorCode.NONE
-        error = yield from self.membership.commit(new)
+        error = yield from self.member.commit(new)
         if error == ErrorCode.NONE:
             self._committed |= new
         elif error in LEFT_OUT or error == ErrorCode.FENCED_INSTANCE_ID:
-            self.world.counts[f"commit of a {self.membership.kind} refused"] += 1
+            self.world.counts[f"commit of a {self.member.kind} refused"] += 1
         return error
 
     def _incident(self) -> Steps:
@@ -116,7 +118,7 @@ class GroupConsumer(Client):
             yield self.rest()
             return ErrorCode.REQUEST_TIMED_OUT
         if chance < 0.14:
-            yield from self.membership.leave()
+            yield from self.member.leave()
             return ErrorCode.REQUEST_TIMED_OUT
         if chance < 0.19:
             world.counts["member overslept"] += 1

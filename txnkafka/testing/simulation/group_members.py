@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from txnkafka.model import TopicPartition
-from txnkafka.testing.simulation.copier import COPIERS, Copier
+from txnkafka.testing.simulation.copier_program import CopierProgram
 from txnkafka.testing.simulation.group_consumer import READERS, GroupConsumer
+from txnkafka.testing.simulation.group_program import GroupProgram
 from txnkafka.testing.simulation.history import Group
 from txnkafka.testing.simulation.offset_keeper import KEEPER, OffsetKeeper
 
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import World
     from txnkafka.testing.simulation.history import Topic
 
+COPIERS: Final = "copiers"
+"""The group of the copiers."""
+_HOSTILE: Final = 0.3  # fraction of the seeds with a hostile reader
 _STABLE_US = 300_000  # without changes at the end of a calm window
 _LEAST_REBALANCE_MS = 600
 _READ = ("a", "c", "o")  # topics whose records stay, except older ones of a key
@@ -28,7 +32,7 @@ class GroupMembers:
     def __init__(
         self, world: World, random: Random, derived: Callable[[], Random], topics: Sequence[Topic]
     ) -> None:
-        self.members: list[Copier | GroupConsumer] = []
+        self.members: list[CopierProgram | GroupProgram | GroupConsumer] = []
         self._world = world
         self._random = random
         self._derived = derived
@@ -52,7 +56,8 @@ class GroupMembers:
             self._is_version_1[transactional_id] = is_version_1
             self._add(self._copier(transactional_id, self._instance(transactional_id)))
         for number in range(swarm.group_consumers):
-            self._add(self._consumer(self._instance(f"reader-{number}")))
+            is_hostile = number == 0 and self._random.random() < _HOSTILE
+            self._add(self._consumer(self._instance(f"reader-{number}"), is_hostile=is_hostile))
         for number in range(swarm.offset_keepers):
             name = f"{KEEPER}-{number}"
             OffsetKeeper(self._world, name, self._derived(), self._topics["a"]).begin()
@@ -65,18 +70,20 @@ class GroupMembers:
         """Return the instance id of some processes, which are static members."""
         return name if self._random.random() < 0.4 else None
 
-    def _copier(self, transactional_id: str, instance_id: str | None) -> Copier:
-        return Copier(
+    def _copier(self, transactional_id: str, instance_id: str | None) -> CopierProgram:
+        return CopierProgram(
             self._world, f"{transactional_id}/{len(self.members)}", self._derived(),
-            (self._topics["a"], self._topics["o"]), transactional_id,
+            (self._topics["a"], self._topics["o"]), transactional_id, COPIERS,
             instance_id=instance_id, is_version_1=self._is_version_1[transactional_id],
         )  # fmt: skip
 
-    def _consumer(self, instance_id: str | None) -> GroupConsumer:
+    def _consumer(self, instance_id: str | None, *, is_hostile: bool) -> GroupProgram | GroupConsumer:
         name = f"{READERS}/{len(self.members)}"
-        return GroupConsumer(self._world, name, self._derived(), self._read, instance_id)
+        if is_hostile:
+            return GroupConsumer(self._world, name, self._derived(), self._read, instance_id)
+        return GroupProgram(self._world, name, self._derived(), self._read, READERS, instance_id)
 
-    def _add(self, member: Copier | GroupConsumer) -> None:
+    def _add(self, member: CopierProgram | GroupProgram | GroupConsumer) -> None:
         self.members.append(member)
         member.begin()
 
@@ -86,13 +93,13 @@ class GroupMembers:
         if not alive:
             return
         old = self._random.choice(alive)
-        instance_id = old.membership.identity.group_instance_id
-        if isinstance(old, Copier):
+        instance_id = old.member.instance_id
+        if isinstance(old, CopierProgram):
             old.is_replaced = True
             self._add(self._copier(old.transactional_id, instance_id))
         elif instance_id is not None:
             old.is_replaced = True
-            self._add(self._consumer(instance_id))
+            self._add(self._consumer(instance_id, is_hostile=isinstance(old, GroupConsumer)))
 
     def unassigned(self) -> Iterator[str]:
         """Yield each group's partitions without exactly one owner, and the members with assignment changes
@@ -101,12 +108,12 @@ class GroupMembers:
         for group_id, topics in resting.items():
             members = [
                 each for each in self.members
-                if each.membership.identity.group_id == group_id and not each.is_over
+                if each.member.group_id == group_id and not each.is_over
             ]  # fmt: skip
             for topic in topics if members else ():
                 for number in range(topic.partitions):
                     partition = TopicPartition(topic.name, number)
-                    owners = [each.name for each in members if partition in each.membership.assigned]
+                    owners = [each.name for each in members if partition in each.member.assigned]
                     if len(owners) != 1:
                         yield f"{partition} of group {group_id} is owned by {owners or 'nobody'}"
         since_us = self._world.scheduler.now_us - _STABLE_US
@@ -131,10 +138,10 @@ class GroupMembers:
     def positions(self) -> Iterator[tuple[str, TopicPartition, int]]:
         """Yield each group's largest read position per partition."""
         for group_id, topics in self._reads():
-            members = [each for each in self.members if each.membership.identity.group_id == group_id]
+            members = [each for each in self.members if each.member.group_id == group_id]
             if members:
                 for topic in topics:
                     for number in range(topic.partitions):
                         partition = TopicPartition(topic.name, number)
-                        at = max(each.reader.read.get(partition, 0) for each in members)  # 0: unread
+                        at = max(each.member.read.get(partition, 0) for each in members)  # 0: unread
                         yield group_id, partition, at

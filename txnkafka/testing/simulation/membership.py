@@ -52,6 +52,7 @@ class Membership:
     ) -> None:
         self.identity = Identity(group_id, -1, "", instance_id)
         self.assigned: list[TopicPartition] = []
+        self.read: dict[TopicPartition, int] = {}  # the ends of the last reads
         self._client = client
         self._world = client.world
         self._topics = [topic.name for topic in topics]
@@ -59,6 +60,16 @@ class Membership:
             TopicPartition(topic.name, number) for topic in topics for number in range(topic.partitions)
         ]
         self._alive_us = 0  # time of the last request to the group
+
+    @property
+    def group_id(self) -> str:
+        """The group."""
+        return self.identity.group_id
+
+    @property
+    def instance_id(self) -> str | None:
+        """The instance id of a static member."""
+        return self.identity.group_instance_id
 
     def forget(self) -> None:
         """Become a new process, which is not a member yet."""

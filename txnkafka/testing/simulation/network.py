@@ -40,13 +40,14 @@ class Receiver(Protocol):
 
 class Request:
     """A request of a client. ``perform`` calls the broker: its arguments are the broker, the callback for the
-    response, and the time of the broker's clock; it may return a function that withdraws the request.
+    response, and the time of the broker's clock; it may return a function that withdraws the request. A
+    request with a ``message``, of ``version`` and from ``client_id``, goes to the dispatcher instead.
     ``patience_us`` is the client's timeout, ``delay_us`` the delay after the previous request. ``check`` is
     called with a response within the timeout."""
 
     __slots__ = (
-        "answer", "api", "can_be_late", "check", "connection", "delay_us", "is_answered", "is_over",
-        "patience_us", "perform", "sent_us",
+        "answer", "api", "can_be_late", "check", "client_id", "connection", "delay_us", "is_answered",
+        "is_over", "message", "patience_us", "perform", "sent_us", "version",
     )  # fmt: skip
 
     def __init__(
@@ -63,6 +64,9 @@ class Request:
         self.is_over = False  # for the client
         self.sent_us = 0
         self.delay_us = 0
+        self.message: Any = None
+        self.version = 0
+        self.client_id = ""
 
 
 class Connection:
@@ -138,6 +142,7 @@ class Network:
         """Deliver a request late on a separate connection, and drop the response."""
         self._counts["request arrived late"] += request.is_over
         copy = Request(request.api, request.perform)
+        copy.message, copy.version, copy.client_id = request.message, request.version, request.client_id
         copy.connection = Connection(request.connection.client)
         copy.connection.unanswered.append(copy)
         copy.is_over = True

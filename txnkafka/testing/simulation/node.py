@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.broker.broker import Broker, open_broker
 from txnkafka.broker.host import CallerHost
+from txnkafka.client.transport import API_OF
 from txnkafka.errors import KafkaError
+from txnkafka.server.dispatch import Dispatcher
+from txnkafka.server.fetch_sessions import FetchSessions
+from txnkafka.server.peer import CloseConnection, Peer
+from txnkafka.server.peer import Node as ServerNode
 from txnkafka.testing.simulation.disk import Died, SimulatedFiles, power_cut
 from txnkafka.testing.simulation.epoch_watch import EpochWatch
 from txnkafka.testing.simulation.flushing import Flushing
@@ -28,9 +33,11 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.swarm import Swarm
 
 PATH: Final = "/data"
+HOST: Final = "simulated"
 START_MS: Final = 1_700_000_000_000
 _TURN_US: Final = 20  # duration of a turn from its first call
 _LONGEST_TIMER_US: Final = 60_000_000
+_MOST_SESSIONS: Final = 4  # fewer than consumers, so that sessions are evicted
 _MOST_CUTS: Final = 4  # of consecutive recoveries
 
 
@@ -70,6 +77,8 @@ class SimulatedNode:
         self._counts = counts
         self._config = config
         self._connections: dict[Connection, None] = {}
+        self._dispatcher: Dispatcher
+        self._server: ServerNode
         self._flush: Flushing | None = None  # under way
         self._work: tuple[Work, bool, Exception | None] | None = None  # with: was it run, its error
         self._has_turn = False
@@ -126,6 +135,8 @@ class SimulatedNode:
         files.failures = 0
         files.settled = len(files.journal)
         self.broker = broker
+        self._dispatcher = Dispatcher(broker, self.now_ms)
+        self._server = ServerNode(HOST, 9092, FetchSessions(_MOST_SESSIONS))
         self.epochs.started(broker)
         self._counts["start"] += 1
         self._scheduler.note("start", self.generation)
@@ -220,11 +231,13 @@ class SimulatedNode:
         generation = self.generation
 
         def reply(answer: Any) -> None:
-            if generation == self.generation:
+            if generation == self.generation and isinstance(answer, CloseConnection):
+                self.network.reset(connection)
+            elif generation == self.generation:
                 self.network.answer(request, answer)
 
         self._counts[api] += 1
-        withdraw = broker.call(request.perform, broker, reply, now_ms=self.now_ms())
+        withdraw = self._performed(broker, request, reply)
         if withdraw is not None and not request.is_answered:
             connection.withdrawals.append(withdraw)
         if not self._has_turn:
@@ -232,6 +245,14 @@ class SimulatedNode:
         if is_awaited and self._random.random() < 0.4:  # a retrying client meets the consequences
             self._counts["connection cut"] += 1
             self.network.reset(connection)
+
+    def _performed(
+        self, broker: Broker, request: Request, reply: Callable[[Any], None]
+    ) -> Callable[[], None] | None:
+        if request.message is None:
+            return broker.call(request.perform, broker, reply, now_ms=self.now_ms())
+        peer = Peer(self._server, request.client_id, HOST)
+        return self._dispatcher.call(API_OF[request.api], request.version, request.message, peer, reply)
 
     def closed(self, connection: Connection) -> None:
         """Handle that a client closed its connection."""

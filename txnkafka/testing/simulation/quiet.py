@@ -18,6 +18,7 @@ from txnkafka.testing.simulation.log_checker import (
 from txnkafka.testing.simulation.node import PATH
 from txnkafka.testing.simulation.reader import Fetched, fetch, visible
 from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
+from txnkafka.testing.simulation.transactional_program import TransactionalProgram
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
     from txnkafka.broker.broker import Broker
     from txnkafka.model import TopicPartition
     from txnkafka.testing.simulation.client import World
-    from txnkafka.testing.simulation.consumer import Consumer
     from txnkafka.testing.simulation.group_members import GroupMembers
     from txnkafka.testing.simulation.history import History
     from txnkafka.testing.simulation.node import SimulatedNode
     from txnkafka.testing.simulation.producer import Producer
+    from txnkafka.testing.simulation.reading_program import ReadingProgram
+    from txnkafka.testing.simulation.sending import Sending
     from txnkafka.testing.simulation.swarm import Swarm
 
 _PREPARED = (2, 3)
@@ -41,8 +43,8 @@ class Quiet:
     def __init__(
         self,
         node: SimulatedNode,
-        producers: Sequence[Producer],
-        consumers: Sequence[Consumer],
+        producers: Sequence[Producer | Sending],
+        consumers: Sequence[ReadingProgram],
         members: GroupMembers | None,
         world: World,
     ) -> None:
@@ -50,7 +52,7 @@ class Quiet:
         self._members = members
         self._producers = [
             (each, each.transactions) for each in producers
-            if isinstance(each, TransactionalProducer) and not each.is_replaced
+            if isinstance(each, TransactionalProducer | TransactionalProgram) and not each.is_replaced
         ]  # fmt: skip
         self._consumers = consumers
         self._world = world
@@ -73,7 +75,7 @@ class Quiet:
             if producer.transactional_id not in moved:
                 found.append(f"stuck: {producer.name} ended no transaction in a calm window")
         for consumer in self._consumers:
-            for partition, position in consumer.reader.positions.items():
+            for partition, position in consumer.positions.items():
                 is_kept = not self._world.history.topics[partition[0]].is_deletable
                 if is_kept and position < self._ends.get(partition, 0):
                     found.append(
@@ -98,8 +100,8 @@ def log_ends(broker: Broker) -> dict[TopicPartition, int]:
 
 def checked_end(
     node: SimulatedNode,
-    producers: Sequence[Producer],
-    consumers: Sequence[Consumer],
+    producers: Sequence[Producer | Sending],
+    consumers: Sequence[ReadingProgram],
     history: History,
     swarm: Swarm,
 ) -> list[str]:
@@ -115,7 +117,7 @@ def checked_end(
         f"unseen: {consumer.name} is at {position} of {partition[0]}-{partition[1]}, which ends at "
         f"{broker.logs[partition].log_end_offset}"
         for consumer in consumers
-        for partition, position in consumer.reader.positions.items()
+        for partition, position in consumer.positions.items()
         if position < broker.logs[partition].log_end_offset
     ]  # fmt: skip
     _read_all(broker, history)

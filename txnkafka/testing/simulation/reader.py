@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation import batches
-from txnkafka.testing.simulation.fetch_limits import broken_limits
+from txnkafka.testing.simulation.fetch_limits import FetchLimits, broken_limits
 from txnkafka.testing.simulation.history import Poll, Progress
 from txnkafka.testing.simulation.network import Request
 
@@ -135,7 +135,11 @@ class Reader:
             return fetch(broker, request, reply)
 
         def check(answer: list[Fetched]) -> None:
-            broken = broken_limits(request, answer, world.scheduler.now_us - sent.sent_us)
+            broken = broken_limits(
+                FetchLimits(most_of_all, most, least, request.max_wait_ms),
+                [(str(each.partition), each.data) for each in answer],
+                world.scheduler.now_us - sent.sent_us, has_errors=any(each.error for each in answer),
+            )  # fmt: skip
             world.complaints.extend(f"fetch of {self.process}: {each}" for each in broken)
 
         sent = Request("Fetch", perform)

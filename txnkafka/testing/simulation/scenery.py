@@ -48,6 +48,7 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
     if swarm.flushes_each:
         defaults["flush.messages"] = "1"
     config = BrokerConfig(
+        auto_create_topics_enable=False,  # the history knows who creates a topic
         transaction_state_log_num_partitions=STATE_PARTITIONS,
         transaction_state_log_segment_bytes=swarm.segment_bytes * 2,
         transaction_abort_timed_out_transaction_cleanup_interval_ms=100,

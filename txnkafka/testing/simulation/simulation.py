@@ -8,30 +8,33 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.env import Random, random_from
-from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation.administrator import Administrator
 from txnkafka.testing.simulation.anomalies import MOST_SHOWN, anomalies
 from txnkafka.testing.simulation.client import World
-from txnkafka.testing.simulation.consumer import Consumer
 from txnkafka.testing.simulation.faults import Faults
 from txnkafka.testing.simulation.group_members import GroupMembers
 from txnkafka.testing.simulation.history import History
-from txnkafka.testing.simulation.idempotent_producer import IdempotentProducer
+from txnkafka.testing.simulation.idempotent_program import IdempotentProgram
 from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
 from txnkafka.testing.simulation.quiet import Quiet, checked_end
+from txnkafka.testing.simulation.reading_program import ReadingProgram
 from txnkafka.testing.simulation.registrar import Registrar
 from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
 from txnkafka.testing.simulation.scheduler import Scheduler
 from txnkafka.testing.simulation.swarm import Swarm
 from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
+from txnkafka.testing.simulation.transactional_program import TransactionalProgram
 
 if TYPE_CHECKING:
     from txnkafka.testing.simulation.client import Client
     from txnkafka.testing.simulation.producer import Producer
+    from txnkafka.testing.simulation.program import Program
+    from txnkafka.testing.simulation.sending import Sending
 
 _MS: Final = 1_000
-_STEP_US: Final = 10_000
+_STEP_US: Final = 3_000
+_TRANSACTIONAL: Final = TransactionalProducer, TransactionalProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +91,11 @@ class Simulation:
         self._written = [topic for topic in self.topics if topic.name != "o"]  # by the producers
         self.history.topics = {topic.name: topic for topic in self.topics}
         self.history.settings = {topic.name: [CONFIGS[topic.name]] for topic in self.topics}
-        self.producers: list[Producer] = []
-        self.consumers: list[Consumer] = []
+        self.producers: list[Producer | Sending] = []
+        self.consumers: list[ReadingProgram] = []
         self.members: GroupMembers | None = None
         self._version_1: list[str] = []
+        self._hostile: set[str] = set()  # transactional ids of the hostile producer
         self._problems: list[str] = []
 
     def _derived(self) -> Random:
@@ -104,17 +108,18 @@ class Simulation:
         create_topics(self.node, self.topics, has_groups=self.swarm.has_groups)
         ids = [f"id-{number}" for number in range(self.swarm.producers)]
         self._version_1 = [each for each in ids if self._random.random() < 0.3]
+        self._hostile = set(ids[-1:] if self._random.random() < 0.5 else ())
         set_epochs(self.node, ids, self.swarm.start_epoch)
         for transactional_id in ids:
             self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
         for number in range(self.swarm.plain_producers):
-            self._add(IdempotentProducer(self.world, f"plain-{number}", self._derived(), self._written))
+            self._add(IdempotentProgram(self.world, f"plain-{number}", self._derived(), self._written))
         for name, level in (
-            ("rc-0", IsolationLevel.READ_COMMITTED),
-            ("rc-1", IsolationLevel.READ_COMMITTED),
-            ("ru-0", IsolationLevel.READ_UNCOMMITTED),
+            ("rc-0", "read_committed"),
+            ("rc-1", "read_committed"),
+            ("ru-0", "read_uncommitted"),
         ):
-            self._add(Consumer(self.world, name, self._derived(), self.topics, level))
+            self._add(ReadingProgram(self.world, name, self._derived(), self.topics, level))
         self.administrator = Administrator(
             self.world, "administrator", self._derived(), self.topics[-1], CONFIGS[self.topics[-1].name]
         )
@@ -131,31 +136,34 @@ class Simulation:
         if not self._problems:
             self._end()
 
-    def _transactional(self, transactional_id: str, name: str) -> TransactionalProducer:
+    def _transactional(
+        self, transactional_id: str, name: str
+    ) -> TransactionalProducer | TransactionalProgram:
         # All processes of an id have one version: as in Kafka, a late version 2 abort may look like a retry
         # by the version 1 client that replaced it.
         is_version_1 = transactional_id in self._version_1 and all(
             each.is_version_1 or each.is_over for each in self._processes(transactional_id)
         )
-        return TransactionalProducer(
+        kind = TransactionalProducer if transactional_id in self._hostile else TransactionalProgram
+        return kind(
             self.world, name, self._derived(), self._written, transactional_id, is_version_1=is_version_1
         )
 
-    def _processes(self, transactional_id: str) -> list[TransactionalProducer]:
+    def _processes(self, transactional_id: str) -> list[TransactionalProducer | TransactionalProgram]:
         return [
             each for each in self.producers
-            if isinstance(each, TransactionalProducer) and each.transactional_id == transactional_id
+            if isinstance(each, _TRANSACTIONAL) and each.transactional_id == transactional_id
         ]  # fmt: skip
 
     def _is_alone(self, producer: TransactionalProducer) -> bool:
         others = self._processes(producer.transactional_id)
         return all(each is producer or each.is_over for each in others)
 
-    def _add(self, client: Client) -> None:
-        if isinstance(client, Consumer):
+    def _add(self, client: Client | Program) -> None:
+        if isinstance(client, ReadingProgram):
             self.consumers.append(client)
-        elif isinstance(client, (TransactionalProducer, IdempotentProducer)):
-            is_version_2 = isinstance(client, TransactionalProducer) and not client.is_version_1
+        elif isinstance(client, (*_TRANSACTIONAL, IdempotentProgram)):
+            is_version_2 = isinstance(client, _TRANSACTIONAL) and not client.is_version_1
             client.may_repeat = self.swarm.forgets_producers and not is_version_2
             self.producers.append(client)
         client.begin()
@@ -167,7 +175,7 @@ class Simulation:
             return
         alive = [
             each for each in self.producers
-            if isinstance(each, TransactionalProducer) and not each.is_over and not each.is_replaced
+            if isinstance(each, _TRANSACTIONAL) and not each.is_over and not each.is_replaced
         ]  # fmt: skip
         if alive:
             old = self._random.choice(alive)
@@ -183,7 +191,7 @@ class Simulation:
         """Restart processes for some transactional ids whose process has died."""
         alive = {
             each.transactional_id for each in self.producers
-            if isinstance(each, TransactionalProducer) and not each.is_over and not each.is_replaced
+            if isinstance(each, _TRANSACTIONAL) and not each.is_over and not each.is_replaced
         }  # fmt: skip
         for number in range(self.swarm.producers):
             transactional_id = f"id-{number}"

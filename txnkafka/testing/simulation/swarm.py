@@ -27,6 +27,7 @@ FAULTS: Final = (
 """Faults of the whole broker, one at a time. The network's faults are rates."""
 
 
+ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 _NOT_IN_PAGE_CACHE: Final = ("power cut", "disk error")
 _DENSE: Final = 0.4  # fraction of the seeds
 _OF_THE_DISK: Final = ("power cut", "kill", "disk error", "full disk")
@@ -40,8 +41,8 @@ class Swarm:
     without a response and reuses their sequences; ``commit_at_once``, that a version 2 producer commits from
     within the broker's process; ``upgrade``, that a version 1 producer continues with version 2 before a
     transaction; ``checkpoint``, that the recovery points are written after a flush; ``small_fetches``, that a
-    fetch has small limits. With ``flushes_each``, the page cache mode acknowledges only synced data
-    (``flush.messages`` is 1)."""
+    fetch has small limits. ``assignor`` is the one of groups whose members are all classic. With
+    ``flushes_each``, the page cache mode acknowledges only synced data (``flush.messages`` is 1)."""
 
     faults: tuple[str, ...]
     drop: float
@@ -84,6 +85,7 @@ class Swarm:
     alters_settings: bool
     metadata_snapshot_bytes: int
     small_fetches: float
+    assignor: str
 
     @property
     def is_durable(self) -> bool:
@@ -174,6 +176,7 @@ class Swarm:
             upgrade=random.choice((0.0, 0.05, 0.3)),
             checkpoint=random.choice((0.0, 0.0, 0.02, 0.2)),
             flushes_each=flushes_each,
+            assignor=random.choice(ASSIGNORS),
             **_of_the_registry(random),
         )
 
