@@ -3,7 +3,6 @@ without waiting for a disk: what one request costs the thread of the server."""
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -21,6 +20,7 @@ from txnkafka.server.handlers import SERVED
 from txnkafka.server.peer import Node, Peer
 from txnkafka.server.receive_buffer import BlockPool
 from txnkafka.server.session import Request, Session
+from txnkafka.wire.fields import fields_of, is_message
 from txnkafka.wire.messages import APIS, RequestHeader, read_response, write_request
 from txnkafka.wire.messages.api_versions import ApiVersionsRequest
 from txnkafka.wire.messages.end_txn import EndTxnRequest
@@ -209,7 +209,7 @@ def has_error(answer: object) -> bool:
     """Whether an error code somewhere in a message is not 0."""
     if isinstance(answer, tuple):
         return any(map(has_error, answer))
-    if not dataclasses.is_dataclass(answer):
+    if not is_message(answer):
         return False
-    fields = ((field.name, getattr(answer, field.name)) for field in dataclasses.fields(answer))
+    fields = ((field.name, getattr(answer, field.name)) for field in fields_of(type(answer)))
     return any(value != 0 if name == "error_code" else has_error(value) for name, value in fields)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import fields, is_dataclass
 from random import Random
 from typing import Any
 
@@ -17,6 +16,7 @@ from tests.fuzz.mutations import boundary_number, put_number, resize_bytes
 from tests.unit.wire.messages.kafka_apis import Message
 from tests.unit.wire.messages.values import random_message
 from txnkafka.errors import InvalidRequestError
+from txnkafka.wire.fields import fields_of, is_message
 from txnkafka.wire.messages import APIS, Api, RequestHeader, read_request, read_request_header, write_request
 
 __all__ = ["CONSTANT_SIZE", "LARGEST_GROWTH", "REQUEST", "request_seeds", "shown_size"]
@@ -73,8 +73,10 @@ def check_request(content: bytes) -> str:
 
 def shown_size(value: Any) -> int:
     """How long the values of a message are when they are shown."""
-    if is_dataclass(value):
-        return sum(len(field.name) + shown_size(getattr(value, field.name)) for field in fields(value))
+    if is_message(value):
+        return sum(
+            len(field.name) + shown_size(getattr(value, field.name)) for field in fields_of(type(value))
+        )
     if isinstance(value, tuple):
         return 2 + sum(map(shown_size, value))
     return value.nbytes if isinstance(value, memoryview) else len(repr(value))

@@ -50,5 +50,8 @@ cdef class Table:
     cdef tuple refused
 
 
+cdef Py_ssize_t offset_in(type cls, str name) except -1
+
+
 cdef inline PyObject** slot_of(PyObject* owner, Part part) noexcept:
     return <PyObject**>(<char*>owner + part.offset)

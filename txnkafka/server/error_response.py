@@ -6,10 +6,9 @@ Source: ``AbstractRequest.getErrorResponse``.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from txnkafka.wire.fields import ArrayOf, fields_of
+from txnkafka.wire.fields import ArrayOf, fields_of, replaced
 
 if TYPE_CHECKING:
     from txnkafka.error_codes import ErrorCode
@@ -60,7 +59,7 @@ def error_response(api: Api, version: int, request: Any, error: ErrorCode) -> An
     directories = getattr(request, "dirs", ())
     if directories:  # AlterReplicaLogDirs is answered by topic
         topics = tuple(topic for directory in directories for topic in directory.topics)
-        request = replace(directories[0], topics=topics)
+        request = replaced(directories[0], topics=topics)
     return _failed(api.response, version, request, error)
 
 

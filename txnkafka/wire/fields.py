@@ -14,11 +14,12 @@ uuid, an empty array, a struct of defaults, and null for records.
 
 from __future__ import annotations
 
-import dataclasses
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, TypeVar, dataclass_transform
+from typing import Any, NamedTuple, TypeVar, dataclass_transform
 
+from txnkafka._core.message_class import message_class
 from txnkafka.wire.schema import (
     BOOL,
     BYTES,
@@ -81,10 +82,37 @@ class MessageField:
         return in_versions(version, self.schema.nullable)
 
 
+class _Declared(NamedTuple):
+    """A field of a class that ``message`` makes."""
+
+    schema: FieldSchema
+    default: Any
+    is_shown: bool
+
+
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 def message(cls: type[T]) -> type[T]:
-    """Make a frozen dataclass with slots, built from keywords, for messages and for the structs in them."""
-    return dataclass(frozen=True, slots=True, kw_only=True)(cls)
+    """Make a class of frozen objects with slots, built from keywords, for messages and for the structs in
+    them."""
+    declared: Mapping[str, _Declared] = {name: cls.__dict__[name] for name in cls.__annotations__}
+    rows = declared.values()
+    made = message_class(
+        cls, tuple(declared), tuple(row.default for row in rows), [row.is_shown for row in rows]
+    )
+    fields = tuple(MessageField(name, row.default, row.schema) for name, row in declared.items())
+    made.__message_fields__ = fields  # type: ignore[attr-defined]
+    return made
+
+
+def is_message(value: object) -> bool:
+    """Return whether a value is an object of a message class."""
+    return hasattr(value, "__message_fields__")
+
+
+def replaced(value: T, **changes: Any) -> T:
+    """Return a copy of a message with other values of some fields."""
+    kept = {field.name: getattr(value, field.name) for field in fields_of(type(value))}
+    return type(value)(**{**kept, **changes})
 
 
 @cache
@@ -93,8 +121,8 @@ def fields_of(kind: type | Struct) -> tuple[MessageField, ...]:
     are not values, but objects of ``wire.schema``."""
     if isinstance(kind, Struct):
         return tuple(MessageField(field.name, field.default, _schema_of(field)) for field in kind.fields)
-    found = dataclasses.fields(kind)
-    return tuple(MessageField(field.name, field.default, field.metadata["schema"]) for field in found)
+    fields: tuple[MessageField, ...] = kind.__message_fields__  # type: ignore[attr-defined]
+    return fields
 
 
 def _schema_of(field: Field) -> FieldSchema:
@@ -177,4 +205,4 @@ def _field(
     """Declare a field; ``shown=False`` keeps a secret out of the object's repr."""
     schema = FieldSchema(kind, versions, **options)
     value = zero if default is ... else default
-    return dataclasses.field(default=value, repr=shown, metadata={"schema": schema})
+    return _Declared(schema, value, shown)

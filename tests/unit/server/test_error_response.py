@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import is_dataclass
 from typing import Any
 
 import pytest
@@ -13,7 +12,7 @@ from tests.unit.wire.messages.values import random_message
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.error_response import error_response
 from txnkafka.server.handlers import SERVED
-from txnkafka.wire.fields import fields_of
+from txnkafka.wire.fields import fields_of, is_message
 from txnkafka.wire.messages import APIS, read_response, write_response
 from txnkafka.wire.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 
@@ -30,7 +29,7 @@ def codes(message: Any, version: int) -> Iterator[int]:
             yield value
         elif isinstance(value, tuple):
             for each in value:
-                if is_dataclass(each):
+                if is_message(each):
                     yield from codes(each, version)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server import fetch_sessions
 from txnkafka.server.fetch_sessions import IDLE_MS, FetchSessions, Wanted
+from txnkafka.wire.fields import replaced
 from txnkafka.wire.messages.fetch import (
     FetchPartition,
     FetchRequest,
@@ -108,7 +108,7 @@ def test_a_partition_is_told_again_when_its_error_is_over() -> None:
     first = sessions.begin(request, 12, 0)
     assert not isinstance(first, ErrorCode)
     sound = PartitionData(partition_index=0, high_watermark=7, log_start_offset=2)
-    failed = replace(sound, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
+    failed = replaced(sound, error_code=ErrorCode.KAFKA_STORAGE_ERROR)
     key = ("t", 0)
     told = [bool(first.answer([(key, sound)]))]
     for epoch, data in enumerate((sound, failed, failed, sound, sound), 1):

@@ -11,7 +11,6 @@ none. An error is answered at once; Kafka may wait for records of other partitio
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.broker.requests import FetchedPartition, FetchPartition
@@ -20,6 +19,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.model import TopicPartition
 from txnkafka.server.handlers import serves
 from txnkafka.server.isolation_levels import isolation_level
+from txnkafka.wire.fields import replaced
 from txnkafka.wire.messages.fetch import (
     AbortedTransaction,
     EpochEndOffset,
@@ -102,7 +102,7 @@ class _Answer:
         for key, (partition, fetched) in zip(self._keys, found, strict=True):
             answer = _data(partition.partition, fetched, version)
             if fetched.error == ErrorCode.FENCED_LEADER_EPOCH and version >= _FIRST_WITH_LEADERS:
-                answer = replace(answer, current_leader=self._leader(partition))
+                answer = replaced(answer, current_leader=self._leader(partition))
                 endpoints = (self._endpoint(),)
             data.append((key, answer))
         data += self.refused

@@ -13,7 +13,7 @@ from txnkafka.error_codes import ErrorCode
 from txnkafka.record.batch_header import HEADER_SIZE, MAGIC, RECORDS_COUNT
 from txnkafka.server.metrics.durations import Durations
 from txnkafka.server.peer import CloseConnection
-from txnkafka.wire.fields import ArrayOf, fields_of
+from txnkafka.wire.fields import ArrayOf, fields_of, is_message
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -152,7 +152,7 @@ def _plan(cls: Any) -> _Plan:
 
 def _errors_in(response: Any) -> Iterator[int]:
     """Yield all error codes of a response except NONE."""
-    if response is None or not hasattr(response, "__dataclass_fields__"):
+    if not is_message(response):
         return  # no response, or the end of the connection
     errors, arrays = _plan(type(response))
     for name in errors:
