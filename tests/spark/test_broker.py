@@ -94,7 +94,7 @@ def test_the_rows_are_those_of_the_files(tmp_path: Path, name: str) -> None:
     data = tmp_path / "data"
     shutil.copytree(case(name).answered, data)
     files = {level: batch_rows(**{"path": str(data), "isolation.level": level}) for level in LEVELS}
-    with Serving(data) as serving:
+    with Serving(data, "--config", "log.retention.ms=-1") as serving:  # the records are old
         small = {"kafka.bootstrap.servers": serving.address, "kafka.max.partition.fetch.bytes": "2000"}
         for level in LEVELS:
             options = {**small, "isolation.level": level}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 from base64 import b64decode
 from itertools import chain
 from pathlib import Path
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from tests.golden.cases import case
 from tests.pages import ROOT, examples
+from tests.server.serving import Serving
 from txnkafka import TopicPartition
 from txnkafka.spark.options import ReadKeywords
 from txnkafka.spark.schema import COLUMN_TYPES
@@ -23,11 +25,18 @@ TEXT = (Path(__file__).resolve().parents[2] / "docs" / "spark.md").read_text(enc
 EXAMPLES = re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
-def test_examples(spark: SparkSession) -> None:
+def test_examples(spark: SparkSession, tmp_path: Path) -> None:
     names: dict[str, object] = {"spark": spark}
-    for example in EXAMPLES:
-        exec(example.replace("/var/lib/kafka/data", str(case("interleaved").logs)), names)
-    assert len(EXAMPLES) == 13
+    shutil.copytree(case("interleaved").logs, tmp_path / "data")
+    with Serving(tmp_path / "data", "--config", "log.retention.ms=-1") as serving:  # the records are old
+        places = {"/var/lib/kafka/data": str(case("interleaved").logs), "localhost:9092": serving.address}
+        for example in EXAMPLES:
+            for place, here in {**places, "/var/lib/lake": str(tmp_path)}.items():
+                example = example.replace(place, here)  # noqa: PLW2901
+            exec(example, names)
+        assert names["orders"].count() == len(orders())  # type: ignore[attr-defined]
+    assert spark.read.parquet(str(tmp_path / "orders")).count() == len(orders())
+    assert len(EXAMPLES) == 15
     assert names["records"] == paid_orders() > 0
     of_orders_0 = case("interleaved").expected_records(TopicPartition("orders", 0), "read_committed")
     assert names["committed"].count() == len(of_orders_0)  # type: ignore[attr-defined]
