@@ -17,8 +17,11 @@ from txnkafka import (
     Broker,
     CommitFailedError,
     Consumer,
+    IllegalStateError,
+    InvalidProducerEpochError,
     KafkaError,
     KafkaTimeoutError,
+    OffsetAndMetadata,
     Producer,
     ProducerFencedError,
     TopicPartition,
@@ -150,6 +153,85 @@ def test_a_second_producer_fences_the_first(clients: Clients, topic: str) -> Non
         with pytest.raises(ProducerFencedError):
             first.begin_transaction()
     assert values(clients, topic, 1) == [b"second"]
+
+
+@pytest.mark.parametrize("call", ["send", "offsets", "commit", "abort"])
+@pytest.mark.parametrize("fencer", ["producer", "admin"])
+def test_a_fenced_producer_is_refused_at_each_call(
+    clients: Clients, topic: str, fencer: str, call: str
+) -> None:
+    name = f"{topic}-{fencer}-{call}"
+    place = TopicPartition(topic, 0)
+    with clients.producer(transactional_id=name) as old, clients.admin() as admin:
+        old.init_transactions()
+        old.begin_transaction()
+        old.send(topic, b"of the zombie", partition=0).result()
+        if fencer == "admin":
+            admin.fence_producers([name])
+        else:
+            with clients.producer(transactional_id=name) as new, new.transaction():
+                new.send(topic, b"of the new one", partition=0)
+        calls = {
+            "send": lambda: old.send(topic, b"late", partition=0).result(),
+            "offsets": lambda: old.send_offsets_to_transaction({place: 7}, group),
+            "commit": old.commit_transaction,
+            "abort": old.abort_transaction,
+        }
+        with clients.consumer(group_id=name) as consumer:
+            group = consumer.group_metadata()
+        with pytest.raises((ProducerFencedError, InvalidProducerEpochError)):
+            calls[call]()
+        with pytest.raises(ProducerFencedError):
+            old.abort_transaction()
+    assert values(clients, topic, fencer == "producer") == [b"of the new one"] * (fencer == "producer")
+    if call == "offsets":
+        with clients.consumer(group_id=name) as consumer:
+            assert consumer.committed([place]) == {place: None}
+
+
+def test_an_abort_after_a_commit_and_a_second_init(clients: Clients, topic: str) -> None:
+    with clients.producer(transactional_id=topic) as producer:
+        for _ in range(3):
+            with producer.transaction():
+                producer.send(topic, b"committed", partition=0)
+            producer.begin_transaction()
+            producer.abort_transaction()
+        with pytest.raises(IllegalStateError, match="called once"):
+            producer.init_transactions()
+    assert values(clients, topic, 3) == [b"committed"] * 3
+
+
+def test_a_fetch_that_waits_gets_the_records_of_a_commit_and_no_aborted_ones(
+    clients: Clients, topic: str
+) -> None:
+    place = TopicPartition(topic, 0)
+    with (
+        clients.producer(transactional_id=topic) as producer,
+        clients.consumer(fetch_max_wait_ms=20_000) as consumer,
+    ):
+        producer.init_transactions()
+        consumer.assign([place])
+        assert consumer.poll(100) == []  # its fetch waits at the broker
+        for outcome in (producer.abort_transaction, producer.commit_transaction):
+            producer.begin_transaction()
+            producer.send(topic, outcome.__name__.encode(), partition=0).result()
+            assert consumer.poll(100) == []
+            outcome()
+        assert [record.value for record in consumer.poll(PATIENCE)] == [b"commit_transaction"]
+
+
+def test_the_metadata_of_offsets_in_a_transaction_is_kept(clients: Clients, topic: str) -> None:
+    place = TopicPartition(topic, 0)
+    with clients.producer(transactional_id=topic) as producer, clients.consumer(group_id=topic) as consumer:
+        producer.init_transactions()
+        for number, commit in enumerate((True, False)):
+            producer.begin_transaction()
+            offset = OffsetAndMetadata(5 + number, metadata=f"batch {number}")
+            producer.send_offsets_to_transaction({place: offset}, consumer.group_metadata())
+            producer.commit_transaction() if commit else producer.abort_transaction()
+        committed = consumer.committed([place])[place]
+        assert committed is not None
+        assert (committed.offset, committed.metadata) == (5, "batch 0")
 
 
 def test_a_transaction_that_takes_too_long_is_aborted_and_its_producer_goes_on(

@@ -43,11 +43,13 @@ def in_memory() -> tuple[Broker, MovableClock, FaultPlan]:
 
 def advance(broker: Broker, clock: MovableClock, ms: int) -> None:
     """Move the clock of a broker forward, and do what is due then: abort transactions whose time is over,
-    remove members without heartbeats, delete old segments."""
+    remove members without heartbeats, delete old segments, forget idle producers and transactional ids."""
     reactor = broker._reactor
+    reactor.host.idle()  # the records of earlier requests have earlier timestamps
     with reactor:
         clock.advance(ms)
         reactor.advance_engine()
+    reactor.host.idle()
 
 
 def hang_transaction(broker: Broker, topic: str, partition: int = 0, records: int = 1) -> int:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from txnkafka.client.producer.producer_batch import NO_PRODUCER
 from txnkafka.client.producer.sequences import Sequences
-from txnkafka.client.producer.txn_state import PRODUCE_FATAL, SOURCES, State
+from txnkafka.client.producer.txn_state import ADVICE, PRODUCE_FATAL, SOURCES, State
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import (
     IllegalStateError,
@@ -90,7 +90,8 @@ class TransactionManager:
     def transition(self, target: State, error: KafkaError | None = None) -> None:
         """Enter a state. Raises IllegalStateError, and changes nothing, if it cannot follow."""
         if self.state not in SOURCES[target]:
-            raise IllegalStateError(f"{self.name}: {target.name} cannot follow {self.state.name}")
+            advice = f": {ADVICE[target]}" if target in ADVICE else ""
+            raise IllegalStateError(f"{self.name}: {target.name} cannot follow {self.state.name}{advice}")
         if LOG.isEnabledFor(logging.DEBUG):
             LOG.debug("%s: %s to %s", self.name, self.state.name, target.name)
         self.state, self.error = target, error

@@ -42,6 +42,11 @@ SOURCES: Final[dict[State, frozenset[State]]] = {
     State.FATAL_ERROR: frozenset(State),
 }
 """From which states a state can be entered."""
+ADVICE: Final = {
+    State.INITIALIZING: "init_transactions is called once, before the first transaction",
+    State.IN_TRANSACTION: "call commit_transaction or abort_transaction first",
+}
+"""The next step of a caller that may not enter a state."""
 
 
 class Reaction(enum.Enum):

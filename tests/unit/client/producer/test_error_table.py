@@ -236,10 +236,14 @@ def test_calls_in_the_wrong_state_say_what_to_call() -> None:
             call()
     with pytest.raises(IllegalStateError, match="call begin_transaction"):
         producer.send("orders", b"1")
-    with pytest.raises(IllegalStateError, match="INITIALIZING cannot follow READY"):
+    with pytest.raises(
+        IllegalStateError, match="INITIALIZING cannot follow READY: init_transactions is called once"
+    ):
         producer.init_transactions()
     producer.begin_transaction()
-    with pytest.raises(IllegalStateError, match="IN_TRANSACTION cannot follow IN_TRANSACTION"):
+    with pytest.raises(
+        IllegalStateError, match="cannot follow IN_TRANSACTION: call commit_transaction or abort"
+    ):
         producer.begin_transaction()
 
 
