@@ -140,6 +140,10 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         Example("spark-submit $(txnkafka spark-bundle) job.py", "run a job with txnkafka on the executors"),
         Example("txnkafka spark-bundle -o txnkafka.tar.gz", "write only the archive"),
     ),
+    "vacuum": (
+        Example("txnkafka vacuum /data/kafka.staging", "list the files of killed tasks"),
+        Example("txnkafka vacuum /data/kafka.staging --older-than 12h --remove", "remove them"),
+    ),
     "docs": (
         Example("txnkafka docs", "list the pages"),
         Example("txnkafka docs lso | less", "the meaning of lso's verdicts"),
@@ -151,6 +155,7 @@ AFTER_INTERRUPTION: Final = {
     "repair": "the same command goes on where this one stopped",
     "handover": "run the same command again before another broker starts on the directory",
     "spark-bundle": "no bundle was written",
+    "vacuum": "files that were listed with --remove are gone; the same command removes the others",
     "produce": "records that were sent stay, unless they are in a transaction (--transactional-id)",
     "groups": "requests of --reset-offsets and --delete that were sent may still take effect",
 }
