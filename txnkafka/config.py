@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 from numbers import Integral, Real
 from typing import Any, Final, Literal, NamedTuple
 
@@ -158,19 +158,7 @@ class LogConfig:
     @classmethod
     def of(cls, configs: Mapping[str, str]) -> LogConfig:
         """Parse Kafka's names and texts, as topics have them. Raises ValueError for an unknown setting."""
-        found: dict[str, Any] = {}
-        for name, text in configs.items():
-            spec = LOG_DEFS.get(name.removeprefix("internal."))
-            if spec is None:
-                raise ValueError(f"a log has no setting {name}")
-            value = parsed(spec, name, str(text))
-            parts = [part.strip() for part in str(text).split(",")]
-            if spec.kind == "list" and all(parts):  # as Kafka reads and shows it
-                value = ",".join(dict.fromkeys(parts))
-            if isinstance(value, int) and spec.high is not None and value > spec.high:
-                raise ValueError(f"{name} must be {spec.low} to {spec.high}, not {text}")
-            found[spec.name.replace(".", "_")] = value
-        return cls(**found)
+        return _log_config(tuple((name, str(text)) for name, text in configs.items()))
 
     @property
     def compact(self) -> bool:
@@ -194,6 +182,23 @@ class LogConfig:
 
 
 LOG_DEFS: Final = config_defs(LogConfig)
+
+
+@lru_cache(maxsize=64)  # all partitions of a topic, and most topics, have the same
+def _log_config(configs: tuple[tuple[str, str], ...]) -> LogConfig:
+    found: dict[str, Any] = {}
+    for name, text in configs:
+        spec = LOG_DEFS.get(name.removeprefix("internal."))
+        if spec is None:
+            raise ValueError(f"a log has no setting {name}")
+        value = parsed(spec, name, text)
+        parts = [part.strip() for part in text.split(",")]
+        if spec.kind == "list" and all(parts):  # as Kafka reads and shows it
+            value = ",".join(dict.fromkeys(parts))
+        if isinstance(value, int) and spec.high is not None and value > spec.high:
+            raise ValueError(f"{name} must be {spec.low} to {spec.high}, not {text}")
+        found[spec.name.replace(".", "_")] = value
+    return LogConfig(**found)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,24 +18,16 @@ import enum
 import os  # noqa: TID251  (the environment only)
 from array import array
 from collections.abc import Callable
-from typing import Final, NamedTuple, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from txnkafka._core.codec_functions import LEFT, CodecFunctions, use_bindings
+from txnkafka._core.codec_functions import LEFT, CodecFunctions
 from txnkafka._core.scan import BatchIndex
 from txnkafka.errors import CorruptRecordError, UnsupportedCompressionTypeError
-from txnkafka.record.codecs import (
-    BINDING_ERRORS,
-    BINDING_FILES,
-    compress_gzip,
-    compress_lz4,
-    compress_snappy,
-    compress_zstd,
-    decompress_gzip,
-    decompress_lz4,
-    decompress_snappy,
-    decompress_zstd,
-)
 from txnkafka.record.output_buffer import OutputBuffer
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 MAX_BYTES: Final = 256 << 20
 ALWAYS_ALLOWED_BYTES: Final = 16 << 20
@@ -84,12 +76,6 @@ class Levels(NamedTuple):
 
 
 _Compress: TypeAlias = Callable[[memoryview, int], bytes | memoryview]
-_COMPRESS: Final[dict[CompressionType, _Compress]] = {
-    CompressionType.GZIP: compress_gzip,
-    CompressionType.SNAPPY: compress_snappy,
-    CompressionType.LZ4: compress_lz4,
-    CompressionType.ZSTD: compress_zstd,
-}
 # -1 is zlib's default; Kafka does not have level 0, no compression.
 LEVELS: Final[dict[CompressionType, Levels]] = {
     CompressionType.GZIP: Levels(1, 9, -1),
@@ -109,7 +95,9 @@ class Compressor:
     def __init__(self, compression: str | CompressionType = "none", level: int | None = None) -> None:
         self.codec = CompressionType.named(compression)
         self.level = _level(self.codec, level)
-        self._compress = _COMPRESS.get(self.codec)
+        self._compress: _Compress | None = None
+        if self.codec is not CompressionType.NONE:
+            self._compress = getattr(_codecs(), f"compress_{self.codec.label}")
 
     def compress(self, payload: bytes | bytearray | memoryview) -> bytes | memoryview:
         """Return the bytes that follow the header of a batch whose records are ``payload``."""
@@ -135,16 +123,23 @@ def _copy(output: OutputBuffer, payload: memoryview, magic: int) -> int:
 
 
 _Decompress: TypeAlias = Callable[[OutputBuffer, memoryview, int], int]
-_DECOMPRESS: Final[dict[int, _Decompress]] = {
-    CompressionType.NONE.value: _copy,
-    CompressionType.GZIP.value: decompress_gzip,
-    CompressionType.SNAPPY.value: decompress_snappy,
-    CompressionType.LZ4.value: decompress_lz4,
-    CompressionType.ZSTD.value: decompress_zstd,
-}
 
 
-use_bindings({CompressionType.named(name): file for name, file in BINDING_FILES.items()})
+@cache
+def _codecs() -> ModuleType:
+    """Return the module of the codecs; its import also tells ``CodecFunctions`` where the libraries are."""
+    from txnkafka.record import codecs
+
+    return codecs
+
+
+def _decompress_of(codec: int, magic: int) -> _Decompress:
+    if codec == CompressionType.NONE:
+        return _copy
+    if not CompressionType.GZIP <= codec <= (CompressionType.ZSTD if magic >= 2 else CompressionType.LZ4):
+        raise UnsupportedCompressionTypeError(f"codec {codec} does not exist in message format {magic}")
+    found: _Decompress = getattr(_codecs(), f"decompress_{CompressionType(codec).label}")
+    return found
 
 
 def _uses_functions() -> bool:
@@ -200,6 +195,7 @@ class Decompressor:
         ``payload`` is the bytes after the batch header (magic 2), or the value of a wrapper record (magic 0
         and 1). Raises CorruptRecordError, or UnsupportedCompressionTypeError for a codec that does not exist.
         """
+        _codecs()
         output = self._output
         start = output.end
         # writers of magic 0 computed a checksum wrong, and zstd does not exist before magic 2
@@ -232,6 +228,7 @@ class Decompressor:
         ``buffer`` of each batch, 0 and 0 without records. No batch is begun when ``end`` is above ``full``;
         one with more than ``large`` bytes is the last. Returns the number of the next batch, and LEFT if
         ``append`` must append it, DAMAGED if its CRC is wrong, else 0."""
+        _codecs()
         output = self._output
         i, size = batches.start, 1
         while size > 0:
@@ -260,12 +257,10 @@ class Decompressor:
         start = output.end
         output.limit = start + self._allowed(len(view))
         output.clipped = False
-        decompress = _DECOMPRESS.get(codec)
-        if decompress is None or (decompress is decompress_zstd and magic < 2):
-            raise UnsupportedCompressionTypeError(f"codec {codec} does not exist in message format {magic}")
+        decompress = _decompress_of(codec, magic)
         try:
             end = decompress(output, view, magic)
-        except BINDING_ERRORS as error:
+        except _codecs().BINDING_ERRORS as error:
             name = CompressionType(codec).label
             if output.clipped:
                 allowed = output.limit - start

@@ -7,7 +7,7 @@ import pytest
 from tests.models.framing import lz4_block, lz4_frame
 from txnkafka._core.codec_functions import codec_libraries
 from txnkafka.errors import CorruptRecordError
-from txnkafka.record import compression
+from txnkafka.record import codecs
 from txnkafka.record.compression import CompressionType, Compressor, Decompressor
 
 CONTENT = bytes(range(256)) * 3000 + b"the end"
@@ -44,7 +44,7 @@ def test_the_bindings_are_not_called_for_usual_batches(name: str, monkeypatch: p
     def refused(*_: object) -> int:
         raise AssertionError("the reader of the bindings was called")
 
-    monkeypatch.setattr(compression, "_DECOMPRESS", {CompressionType.named(name): refused})
+    monkeypatch.setattr(codecs, f"decompress_{name}", refused)
     payload = bytes(Compressor(name).compress(CONTENT))
     assert result(payload, name, 1 << 20) == CONTENT
     monkeypatch.setenv("TXNKAFKA_CODECS", "bindings")

@@ -5,6 +5,9 @@ on and returns the position after the last byte; ``output.end`` itself is not ch
 framing raise ``CorruptRecordError``; errors inside a block are raised by the bindings as one of
 ``BINDING_ERRORS``. Each ``compress_…(payload, level)`` returns the bytes that Kafka's own writer would write,
 as far as the libraries agree.
+
+The import loads all libraries, which takes 20 ms: ``record.compression`` imports this module for the first
+compressed batch.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ from typing import cast
 from cramjam import DecompressionError
 from isal.igzip_lib import IsalError
 
+from txnkafka._core.codec_functions import use_bindings
 from txnkafka.record.codecs.gzip import GZIP_FILE, compress_gzip, decompress_gzip
 from txnkafka.record.codecs.lz4 import LZ4_ERRORS, LZ4_FILE, compress_lz4, decompress_lz4
 from txnkafka.record.codecs.snappy import compress_snappy, decompress_snappy
@@ -21,7 +25,6 @@ from txnkafka.record.codecs.zstd import ZSTD_ERRORS, ZSTD_FILE, compress_zstd, d
 
 __all__ = [
     "BINDING_ERRORS",
-    "BINDING_FILES",
     "compress_gzip",
     "compress_lz4",
     "compress_snappy",
@@ -40,7 +43,5 @@ BINDING_ERRORS: tuple[type[Exception], ...] = (
     *ZSTD_ERRORS,
 )
 
-# The shared objects that contain the C libraries, which usually export their functions.
-BINDING_FILES: dict[str, str] = {
-    name: file for name, file in (("gzip", GZIP_FILE), ("lz4", LZ4_FILE), ("zstd", ZSTD_FILE)) if file
-}
+# By codec number, the shared objects that contain the C libraries, which usually export their functions.
+use_bindings({codec: file for codec, file in ((1, GZIP_FILE), (3, LZ4_FILE), (4, ZSTD_FILE)) if file})
