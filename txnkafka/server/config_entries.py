@@ -170,7 +170,9 @@ def _given(config: BrokerConfig) -> Mapping[str, str]:
     if config.given:
         return config.given
     names = {topic_name: name for name, (topic_name, _) in reversed(TOPIC_SYNONYMS.items())}
-    found = {names[topic_name]: text for topic_name, text in config.topic_defaults.items()}
+    found = {  # internal.segment.bytes, for tests, is not a setting of the server
+        names[topic_name]: text for topic_name, text in config.topic_defaults.items() if topic_name in names
+    }
     for name, spec in BROKER_DEFS.items():
         value = getattr(config, name.replace(".", "_"), None)
         if value is not None and text_of(value) != spec.default and not spec.is_internal:
