@@ -152,8 +152,11 @@ class DirectoryLog:
 
     def _look_at(self, source: PartitionSource, before: _Followed | None) -> _Followed:
         if before is not None:
+            view = PartitionView(source, before.checkpoint)
+            if _is_unchanged(view, before):
+                return before
             try:
-                return self._seen(PartitionView(source, before.checkpoint), before.checkpoint)
+                return self._seen(view, before.checkpoint)
             except CannotResumeError as error:
                 LOG.info("%s: all headers are read again: %s", source.topic_partition, error)
         return self._seen(PartitionView(source), None)
@@ -231,6 +234,26 @@ class DirectoryLog:
         new = [each for each in findings if each not in self._reported]
         self._reported.update(new)
         report(new)
+
+
+def _is_unchanged(view: PartitionView, before: _Followed) -> bool:
+    """Return whether the files of a partition have the same names and sizes as when it was looked at before,
+    and its last segment had no bytes after the last batch: a preallocated file does not grow. A log of
+    another content is noticed when it grows."""
+    now, then = view.source, before.view.source
+    seen = before.checkpoint.seen
+    if seen is None or (now.log_start_offset, now.cleaned_to, now.clean_shutdown) != (
+        then.log_start_offset,
+        then.cleaned_to,
+        then.clean_shutdown,
+    ):
+        return False
+    files = [(segment.path, segment.size) for segment in view.files.segments]
+    return (
+        files == [(segment.path, segment.size) for segment in before.view.files.segments]
+        and view.files.segments[-1].base_offset == seen.point.segment
+        and view.files.segments[-1].size == seen.point.position
+    )
 
 
 def _again(attempt: Callable[[], T]) -> T:
