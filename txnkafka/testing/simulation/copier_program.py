@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from txnkafka.client.offsets import OffsetAndMetadata
 from txnkafka.errors import CommitFailedError, KafkaError
 from txnkafka.model import TopicPartition
-from txnkafka.testing.simulation.client import BACKOFF_US
 from txnkafka.testing.simulation.history import Outcome
 from txnkafka.testing.simulation.member import Member
 from txnkafka.testing.simulation.sending import KEYS
@@ -59,7 +58,7 @@ class CopierProgram(TransactionalProgram):
             if found:
                 await self._copy(reading, found)
             else:
-                await self.reactor.pause(self.random.randrange(BACKOFF_US, 4 * BACKOFF_US))
+                await self.rest()
             if self.happens(0.02):
                 await self.member.leave()
                 raise StoppedError
@@ -119,9 +118,9 @@ class CopierProgram(TransactionalProgram):
         if self.happens(0.02):
             world.counts["copier stopped in a transaction"] += 1
             raise StoppedError
-        if self.happens(0.01):
+        if self.happens(0.03):
             world.counts["copier overslept in a transaction"] += 1
-            await self.reactor.pause(self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms)
+            await self.reactor.freeze(self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms)
 
     # The messages
 

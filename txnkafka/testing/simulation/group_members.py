@@ -9,7 +9,7 @@ from txnkafka.testing.simulation.copier_program import CopierProgram
 from txnkafka.testing.simulation.group_consumer import READERS, GroupConsumer
 from txnkafka.testing.simulation.group_program import GroupProgram
 from txnkafka.testing.simulation.history import Group
-from txnkafka.testing.simulation.offset_keeper import KEEPER, OffsetKeeper
+from txnkafka.testing.simulation.keeper_program import KEEPER, KeeperProgram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,7 +60,7 @@ class GroupMembers:
             self._add(self._consumer(self._instance(f"reader-{number}"), is_hostile=is_hostile))
         for number in range(swarm.offset_keepers):
             name = f"{KEEPER}-{number}"
-            OffsetKeeper(self._world, name, self._derived(), self._topics["a"]).begin()
+            KeeperProgram(self._world, name, self._derived(), self._topics["a"]).begin()
 
     def _group(self, group_id: str, protocols: tuple[str, ...], copies_to: str | None = None) -> Group:
         swarm = self._world.swarm

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from txnkafka.errors import CommitFailedError, KafkaError
-from txnkafka.testing.simulation.client import BACKOFF_US
 from txnkafka.testing.simulation.member import Member
 from txnkafka.testing.simulation.program import Program
 from txnkafka.testing.simulation.simulated_reactor import StoppedError
@@ -49,7 +48,7 @@ class GroupProgram(Program):
             if not commits_itself and (self.world.is_calm or random.random() < 0.5):
                 await self._commit(reading)
             if not found:
-                await self.reactor.pause(random.randrange(BACKOFF_US, 4 * BACKOFF_US))
+                await self.rest()
 
     async def _commit(self, reading: Reading) -> None:
         """Commit the positions; a member that has lost its place goes on with the next poll."""
@@ -75,7 +74,7 @@ class GroupProgram(Program):
             raise StoppedError
         if self.happens(0.05):
             world.counts["member overslept"] += 1
-            await self.reactor.pause(self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms)
+            await self.reactor.freeze(self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms)
 
     # The messages
 

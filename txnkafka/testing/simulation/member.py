@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.history import Topic
     from txnkafka.testing.simulation.program import Program
 
-_POLL_SLACK_MS: Final = 500  # a client leaves its group without a poll for max.poll.interval.ms
+_POLL_SLACK_MS: Final = 700
+"""More than a rest in a calm time: a client that does not poll for ``max.poll.interval.ms`` leaves its group."""
 
 
 class Member:

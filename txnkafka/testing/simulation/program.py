@@ -6,10 +6,9 @@ the process runs any more, as after a kill: no request of it is sent, no connect
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.errors import KafkaError
-from txnkafka.testing.simulation.client import CALM_THINK_US
 from txnkafka.testing.simulation.simulated_reactor import SimulatedReactor, StoppedError
 from txnkafka.testing.simulation.simulated_transport import OLD_VERSIONS, SimulatedTransport
 
@@ -29,7 +28,8 @@ TIMES = {
     "reconnect.backoff.max.ms": 100,
 }
 """Settings of all clients: the times of the simulation are short."""
-_OLD = 0.3  # fraction of the programs with older versions
+_CALM_US: Final = 400_000
+_OLD: Final = 0.3  # fraction of the programs with older versions
 
 
 class Program:
@@ -113,7 +113,7 @@ class Program:
 
     def think(self) -> int:
         """Return the time until the next action, in microseconds."""
-        least = CALM_THINK_US if self.world.is_calm else self.world.swarm.think_us
+        least = _CALM_US if self.world.is_calm else self.world.swarm.think_us
         return least // 4 + int(self.random.random() * least)
 
     async def rest(self) -> None:

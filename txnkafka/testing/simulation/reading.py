@@ -34,16 +34,18 @@ class Reading:
         random = program.random
         small = random.random() < program.world.swarm.small_fetches
         program.world.counts["small fetch"] += small
-        drawn = {
+        drawn: dict[str, Any] = {
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
-            "fetch.min.bytes": random.choice((1, 1, 300)),
+            "fetch.min.bytes": 1 if small else random.choice((1, 1, 300)),
             "fetch.max.wait.ms": random.choice((10, 100, 100)),
             "fetch.max.bytes": random.choice((1, 300, 1_000)) if small else 16_384,
             "max.partition.fetch.bytes": random.choice((200, 4_096)),
             "metadata.max.age.ms": random.choice((500, 300_000)),
             "default.api.timeout.ms": 3_000,
         }
+        if drawn["fetch.min.bytes"] > 1:  # otherwise each Fetch of a partition waits for others
+            drawn["max.partition.fetch.bytes"] = 4_096
         config = read_config(ConsumerConfig, program.settings(**{**drawn, **settings}))
         self.core = ConsumerCore(program.transport(), config, None, None)
         self._program = program
@@ -138,6 +140,7 @@ class Reading:
     def _check_limits(self, message: Any, response: Any, sent_us: int) -> None:
         world, most = self._world, self.core.config.max_partition_fetch_bytes
         rows = [row for topic in response.responses for row in topic.partitions]
+        rows.sort(key=lambda row: -len(row.records or b""))  # the response groups by topic: any was the first
         broken = broken_limits(
             FetchLimits(message.max_bytes, most, message.min_bytes, message.max_wait_ms),
             [(f"partition {row.partition_index}", memoryview(row.records or b"")) for row in rows],

@@ -10,7 +10,7 @@ from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode
 from txnkafka.testing.simulation.history import Topic
-from txnkafka.testing.simulation.registrar import TRIMMED_TOPIC
+from txnkafka.testing.simulation.registrar_program import TRIMMED_TOPIC
 from txnkafka.wire.records import (
     TransactionMetadata,
     TransactionState,

@@ -49,6 +49,7 @@ class SimulatedReactor(Reactor):
         super().__init__(name, SimulatedClock(world))
         self._world = world
         self._scheduler: Scheduler = world.scheduler
+        self._frozen_us = 0
         self._due_us = -1  # the time of the scheduled event, -1 without one
 
     def now_ms(self) -> int:
@@ -57,7 +58,10 @@ class SimulatedReactor(Reactor):
 
     def act(self, call: Callable[..., None], *arguments: Any) -> None:
         """Make a call, and all calls that it causes; none after the end of the process."""
-        if not self.is_closed:
+        frozen_us = self._frozen_us - self._scheduler.now_us
+        if frozen_us > 0:
+            self._scheduler.later(frozen_us, self.act, call, *arguments)
+        elif not self.is_closed:
             call(*arguments)
             self._run_ready()
             self._schedule()
@@ -73,6 +77,11 @@ class SimulatedReactor(Reactor):
         over: Promise[None] = Promise()
         self._scheduler.event(us, self.act, over.set, None)
         await over
+
+    async def freeze(self, us: int) -> None:
+        """Stop the whole process for a time, with the tasks of its clients."""
+        self._frozen_us = self._scheduler.now_us + us
+        await self.pause(us)
 
     def _check(self, task: Task[Any]) -> None:
         error = task.error

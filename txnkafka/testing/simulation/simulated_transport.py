@@ -146,7 +146,7 @@ class SimulatedConnection:
         if not request.is_over:
             request.is_over = True
             scheduler = self._transport.world.scheduler
-            scheduler.note("answer", self.name, request.api, summary(answer))
+            scheduler.note("answer", self.name, request.api, summary(request.api, answer))
             self._reactor.act(self._finish, request, answer)
 
     def disconnected(self, connection: Link) -> None:
@@ -194,15 +194,14 @@ class SimulatedConnection:
         self.end(NetworkError(f"{self.node} did not answer {request.api} in time"))
 
 
-def summary(answer: Any) -> Any:
+def summary(api: str, answer: Any) -> Any:
     """Return the part of a response for the trace: only numbers, which are cheap to hash."""
-    found = getattr(answer, "responses", None)
-    if found is None:
-        return getattr(answer, "error_code", 0)
-    rows = [row for topic in found for row in getattr(topic, "partitions", None) or topic.partition_responses]
-    return [
-        (row.error_code, row.high_watermark, row.last_stable_offset, len(row.records or b""))
-        if hasattr(row, "high_watermark")
-        else (row.error_code, row.base_offset)
-        for row in rows
-    ]
+    if api == "Fetch":
+        return [
+            (int(row.error_code), row.high_watermark, row.last_stable_offset, len(row.records or b""))
+            for topic in answer.responses for row in topic.partitions
+        ]  # fmt: skip
+    if api == "Produce":
+        rows = [row for topic in answer.responses for row in topic.partition_responses]
+        return [(int(row.error_code), row.base_offset) for row in rows]
+    return int(getattr(answer, "error_code", 0))

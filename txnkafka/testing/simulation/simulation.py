@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.env import Random, random_from
-from txnkafka.testing.simulation.administrator import Administrator
+from txnkafka.testing.simulation.administrator_program import AdministratorProgram
 from txnkafka.testing.simulation.anomalies import MOST_SHOWN, anomalies
 from txnkafka.testing.simulation.client import World
 from txnkafka.testing.simulation.faults import Faults
@@ -19,7 +19,7 @@ from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
 from txnkafka.testing.simulation.quiet import Quiet, checked_end
 from txnkafka.testing.simulation.reading_program import ReadingProgram
-from txnkafka.testing.simulation.registrar import Registrar
+from txnkafka.testing.simulation.registrar_program import RegistrarProgram
 from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
 from txnkafka.testing.simulation.scheduler import Scheduler
 from txnkafka.testing.simulation.swarm import Swarm
@@ -120,12 +120,12 @@ class Simulation:
             ("ru-0", "read_uncommitted"),
         ):
             self._add(ReadingProgram(self.world, name, self._derived(), self.topics, level))
-        self.administrator = Administrator(
+        self.administrator = AdministratorProgram(
             self.world, "administrator", self._derived(), self.topics[-1], CONFIGS[self.topics[-1].name]
         )
         self.administrator.begin()
         if self.swarm.alters_settings or self.swarm.deletes_records:
-            Registrar(self.world, "registrar", self._derived(), self.topics).begin()
+            RegistrarProgram(self.world, "registrar", self._derived(), self.topics).begin()
         if self.swarm.has_groups:
             self.members = GroupMembers(self.world, self._derived(), self._derived, self.topics)
             self.members.begin()

@@ -127,7 +127,8 @@ class TransactionalProgram(Sending):
             raise StoppedError
         if self.happens(0.004):
             self.world.counts["overslept in a transaction"] += 1
-            await self.reactor.pause(self.world.swarm.transaction_timeout_ms * 1_500)
+            sleep = self.random.choice((self.reactor.pause, self.reactor.freeze))
+            await sleep(self.world.swarm.transaction_timeout_ms * 1_500)
 
     async def commit(self, begun: Transaction) -> None:
         """Commit; abort if a record was refused. After the commit all records are acknowledged."""
