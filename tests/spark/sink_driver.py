@@ -1,8 +1,5 @@
-"""Streams files of numbers into a data directory: python sink_driver.py CHECKOUT FOLDER MASTER [OPTION=TEXT].
-
-Each file is a batch, and its even numbers go to another topic than the odd ones. A value is a number and the
-id of this process, so that the rows of two attempts differ. FOLDER has the directories ``in``, ``data``,
-``checkpoint`` and ``faults``. The program may be killed, and started again.
+"""Runs the query of ``sink_runs.py`` in a process that may be killed, and started again:
+python sink_driver.py CHECKOUT FOLDER MASTER [OPTION=TEXT].
 """
 
 from __future__ import annotations
@@ -19,38 +16,23 @@ os.environ["PYSPARK_PYTHON"] = sys.executable
 from pyspark.sql import SparkSession  # noqa: E402
 
 from tests.spark.conftest import SETTINGS  # noqa: E402
-from tests.spark.sink_faults import DRIVER, FaultySource  # noqa: E402
+from tests.spark.sink_faults import DRIVER  # noqa: E402
+from tests.spark.sink_runs import stream  # noqa: E402
 from txnkafka.spark import configure  # noqa: E402
 
-ROOT = Path(FOLDER)
-ROWS = (
-    f"concat(value, ' {os.getpid()}') as value",
-    "value as key",
-    "if(cast(value as int) % 2 = 0, 'even', 'odd') as topic",
-)
 
-
-def session() -> SparkSession:
+def session(folder: Path) -> SparkSession:
+    """Start a session whose files are in the folder."""
     builder = configure(SparkSession.builder.master(MASTER).appName("sink"))
-    for name, value in {**SETTINGS, "spark.local.dir": str(ROOT / "spark")}.items():
+    for name, value in {**SETTINGS, "spark.local.dir": str(folder / "spark")}.items():
         builder = builder.config(name, value)
     return builder.getOrCreate()
 
 
-def main() -> None:
-    (ROOT / "faults").mkdir(exist_ok=True)
-    (ROOT / "faults" / DRIVER).write_text(str(os.getpid()))
-    spark = session()
-    spark.sparkContext.setLogLevel("ERROR")
-    spark.dataSource.register(FaultySource)
-    options = {"path": str(ROOT / "data"), **dict(each.split("=", 1) for each in OPTIONS)}
-    options = {name: text for name, text in options.items() if text}
-    stream = spark.readStream.schema("value string").option("maxFilesPerTrigger", 1).text(str(ROOT / "in"))
-    rows = stream.repartition(2).selectExpr(*ROWS)
-    writer = rows.writeStream.format("faulty").options(**options, faults=str(ROOT / "faults"))
-    query = writer.option("checkpointLocation", str(ROOT / "checkpoint")).trigger(availableNow=True).start()
-    query.awaitTermination()
-    spark.stop()
-
-
-main()
+root = Path(FOLDER)
+(root / "faults").mkdir(exist_ok=True)
+(root / "faults" / DRIVER).write_text(str(os.getpid()))
+spark = session(root)
+spark.sparkContext.setLogLevel("ERROR")
+stream(spark, root, **dict(each.split("=", 1) for each in OPTIONS))
+spark.stop()

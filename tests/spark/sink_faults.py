@@ -6,6 +6,7 @@ Spark starts: the sink itself knows nothing of it.
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import time
@@ -18,12 +19,13 @@ from pyspark.sql.types import StructType
 
 from txnkafka.broker.coordinators.marker_writer import MarkerWriter
 from txnkafka.client.producer import Producer
+from txnkafka.env.data_files import LocalDataFile
 from txnkafka.spark import TxnKafkaDataSource
 from txnkafka.spark.sink.task import task_identity
 from txnkafka.spark.sink.writers import StreamWriter, stream_writer
 from txnkafka.staging import StagedFile
 
-OPTION = "faults"
+FAULTS = "faults"
 BATCH = 1
 DRIVER = "driver.pid"
 KILLS = {
@@ -64,10 +66,10 @@ class FaultySource(TxnKafkaDataSource):
         return "faulty"
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
-        options = {name: text for name, text in self.options.items() if name != OPTION}
+        options = {name: text for name, text in self.options.items() if name != FAULTS}
         writer: Any = stream_writer(options, schema, overwrite=overwrite)
         writer.__class__ = FaultyWriter
-        writer.folder = Path(self.options[OPTION])
+        writer.folder = Path(self.options[FAULTS])
         return writer  # type: ignore[no-any-return]
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
@@ -137,9 +139,25 @@ def happen(folder: Path, plan: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
     if plan == "executor dies":
         kill_executor()
-    if plan in FULL_DISK:
-        raise OSError(28, "No space left on device", str(folder))
+    if plan == "full disk while staging":
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    if plan == "full disk while publishing":
+        fill_the_disk(folder)
+        return
     raise PlannedError(plan)
+
+
+def fill_the_disk(folder: Path) -> None:
+    """Let every write of this process fail, as long as ``folder/full`` exists."""
+    (folder / "full").touch()
+    original = LocalDataFile.write
+
+    def write(self: LocalDataFile, position: int, parts: Any) -> None:
+        if (folder / "full").exists():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(folder))
+        original(self, position, parts)
+
+    LocalDataFile.write = write  # type: ignore[method-assign]
 
 
 def kill_driver(folder: Path) -> None:

@@ -1,4 +1,8 @@
-"""Runs of ``sink_driver.py``, and what an independent reader finds in its data directory."""
+"""A streaming query into a data directory, and what independent readers find there.
+
+Each input file is a batch of numbers. Its even numbers go to another topic than the odd ones. A value is a
+number and the name of the run, so that the rows of two attempts differ.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,13 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
+from pyspark.sql import SparkSession
+
 from tests.spark.cluster import TIMEOUT, without_pythonpath
 from tests.spark.conftest import ROOT
+from tests.spark.sink_faults import FAULTS, FaultySource
 from txnkafka import Broker, LogDir
+from txnkafka.env import unique_name
 
 PROGRAM = Path(__file__).with_name("sink_driver.py")
 ROWS, BATCHES = 40, 3
@@ -33,6 +41,25 @@ def put(folder: Path, batch: int) -> None:
     """Add the input of a batch."""
     numbers = range(batch * ROWS, (batch + 1) * ROWS)
     (folder / "in" / f"{batch:04}").write_text("".join(f"{number}\n" for number in numbers))
+
+
+def stream(spark: SparkSession, folder: Path, **options: str) -> None:
+    """Run the query until the input is used up, with the planned fault of the folder."""
+    spark.dataSource.register(FaultySource)
+    reader = spark.readStream.schema("value string").option("maxFilesPerTrigger", 1)
+    rows = (
+        reader.text(str(folder / "in"))
+        .repartition(2)
+        .selectExpr(
+            f"concat(value, ' {unique_name()}') as value",
+            "value as key",
+            "if(cast(value as int) % 2 = 0, 'even', 'odd') as topic",
+        )
+    )
+    given = {"path": str(folder / "data"), FAULTS: str(folder / "faults"), **options}
+    writer = rows.writeStream.format("faulty").options(**given)
+    writer = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
+    writer.start().awaitTermination()
 
 
 def start(folder: Path, *options: str, master: str = "local[2,2]") -> subprocess.Popen[bytes]:
@@ -60,12 +87,12 @@ def happened(folder: Path) -> bool:
 
 def visible(folder: Path) -> list[list[str]]:
     """Return the committed values of each batch that is there, read from the files. Each batch must come
-    whole, from one process."""
+    whole, from one run."""
     batches = defaultdict[int, list[str]](list)
     for _, record in LogDir(folder / "data").topic(*TOPICS).records():
         assert record.value is not None
-        number, process = record.value.decode().split()
-        batches[int(number) // ROWS].append(f"{number} {process}")
+        number, run = record.value.decode().split()
+        batches[int(number) // ROWS].append(f"{number} {run}")
     for batch, values in batches.items():
         numbers = sorted(int(value.split()[0]) for value in values)
         assert numbers == list(range(batch * ROWS, (batch + 1) * ROWS)), f"batch {batch}: {numbers}"

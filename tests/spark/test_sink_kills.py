@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
 
 from tests.spark import sink_faults, sink_runs
-from tests.spark.sink_runs import BATCHES, check_complete, happened, prepare, run, visible
+from tests.spark.sink_runs import BATCHES, check_complete, happened, prepare, run, stream, visible
 
 DECIDED = ("at the decision", "between two partitions", "after the decision", "before Spark's commit log")
 QUICK = "between two partitions"
+SHORT = {"request.timeout": 4000, "delivery.timeout": 5000, "max.block": 5000}
 
 
 @pytest.mark.parametrize(
@@ -35,29 +38,72 @@ def test_the_driver_is_killed(tmp_path: Path, fault: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", sink_faults.TASKS)
-def test_a_task_dies(tmp_path: Path, fault: str) -> None:
-    """Spark repeats the task; the query goes on. A killed worker leaves a staged file."""
-    prepare(tmp_path, fault=fault)
-    master = "local-cluster[2,1,1024]" if fault == "executor dies" else "local[2,2]"
-    assert run(tmp_path, master=master) == 0
+def test_an_executor_is_killed(tmp_path: Path) -> None:
+    """After it has staged the rows of a task, which another executor repeats."""
+    prepare(tmp_path, fault="executor dies")
+    assert run(tmp_path, master="local-cluster[2,1,1024]") == 0
     assert happened(tmp_path)
     check_complete(tmp_path)
-    left = list((tmp_path / "data.staging").iterdir())
-    assert len(left) == (fault != "task fails")
+    assert staged(tmp_path) == 1
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", [*sink_faults.RAISES, *sink_faults.FULL_DISK])
-def test_the_query_fails(tmp_path: Path, fault: str) -> None:
+@pytest.mark.parametrize(("fault", "left"), [("task fails", 0), ("worker dies", 1)])
+def test_a_task_is_repeated(spark: SparkSession, tmp_path: Path, fault: str, left: int) -> None:
+    """The query goes on. A killed worker leaves a staged file."""
+    prepare(tmp_path, fault=fault)
+    stream(spark, tmp_path)
+    assert happened(tmp_path)
+    check_complete(tmp_path)
+    assert staged(tmp_path) == left
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        each if each == "commit raises after the decision" else pytest.param(each, marks=pytest.mark.slow)
+        for each in sink_faults.RAISES
+    ],
+)
+def test_the_query_fails(spark: SparkSession, tmp_path: Path, fault: str) -> None:
     """Spark calls ``abort`` with the batch, which may be decided; the query starts again."""
     prepare(tmp_path, fault=fault)
-    assert run(tmp_path, master="local[2,1]") == 1
+    with pytest.raises(StreamingQueryException):
+        stream(spark, tmp_path)
     assert happened(tmp_path)
     assert len(visible(tmp_path)) == (2 if fault == "commit raises after the decision" else 1)
-    assert list((tmp_path / "data.staging").iterdir()) == []
-    assert run(tmp_path) == 0
+    assert staged(tmp_path) == 0
+    stream(spark, tmp_path)
     check_complete(tmp_path)
+
+
+@pytest.mark.slow
+def test_no_room_to_stage(spark: SparkSession, tmp_path: Path) -> None:
+    """The task fails and removes its file; Spark repeats it."""
+    prepare(tmp_path, fault="full disk while staging")
+    stream(spark, tmp_path)
+    assert happened(tmp_path)
+    check_complete(tmp_path)
+    assert staged(tmp_path) == 0
+
+
+@pytest.mark.slow
+def test_no_room_to_publish(spark: SparkSession, tmp_path: Path) -> None:
+    """The transaction is not committed; with room again the batch is published."""
+    prepare(tmp_path, fault="full disk while publishing")
+    with pytest.raises(StreamingQueryException):
+        stream(spark, tmp_path, **{f"kafka.{name}.ms": str(ms) for name, ms in SHORT.items()})
+    assert happened(tmp_path)
+    assert len(visible(tmp_path)) == 1
+    assert staged(tmp_path) == 0
+    (tmp_path / "faults" / "full").unlink()
+    stream(spark, tmp_path)
+    check_complete(tmp_path)
+
+
+def staged(folder: Path) -> int:
+    """Return the number of files that are left in the staging directory."""
+    return len(list((folder / "data.staging").iterdir()))
 
 
 @pytest.mark.slow
