@@ -37,20 +37,26 @@ def chosen_partitions(log_dir: LogDir, options: ReadOptions) -> list[TopicPartit
 
 
 def named_partitions(
-    there: Iterable[TopicPartition], options: ReadOptions, place: str, *, may_be_none: bool = False
+    there: Iterable[TopicPartition],
+    options: ReadOptions,
+    place: str,
+    *,
+    may_be_none: bool = False,
+    may_be_gone: bool = False,
 ) -> list[TopicPartition]:
-    """Return the partitions of ``there`` that the options name, sorted. Raises UnknownTopicOrPartitionError
-    for a topic or an assigned partition that does not exist, and unless ``may_be_none``, if a pattern matches
-    no topic; ``place`` is where they were looked for."""
+    """Return the partitions of ``there`` that the options name, sorted; ``place`` is where they were looked
+    for. Raises UnknownTopicOrPartitionError, unless ``may_be_gone``, for a topic or an assigned partition
+    that does not exist, and unless ``may_be_none``, if a pattern matches no topic."""
     there = sorted(there)
     if options.assigned is not None:
-        if absent := set(options.assigned).difference(there):
-            raise UnknownTopicOrPartitionError(f"no {', '.join(map(str, sorted(absent)))} in {place}")
-        return list(options.assigned)
+        absent = sorted(set(options.assigned).difference(there))
+        if absent and not may_be_gone:
+            raise UnknownTopicOrPartitionError(f"no {', '.join(map(str, absent))} in {place}")
+        return [name for name in options.assigned if name not in absent]
     names = list(dict.fromkeys(each.topic for each in there))
     topics = set(_chosen_topics(names, options))
     missing = sorted(topics.difference(names))
-    if missing or not (topics or may_be_none):
+    if (missing and not may_be_gone) or not (topics or may_be_none):
         what = f"no topic {', '.join(missing)}" if missing else "no topic"
         if options.topic_pattern is not None:
             what += f" that matches {options.topic_pattern!r}"

@@ -188,6 +188,25 @@ def test_a_topic_that_is_gone(tmp_path: Path, caplog: pytest.LogCaptureFixture) 
     lost(stream, caplog, "u-0 is gone; it was read up to offset 4", [], tmp_path)
 
 
+@pytest.mark.parametrize("choice", [{"subscribe": "t,u"}, {"assign": '{"t": [0], "u": [0]}'}], ids=str)
+def test_a_named_topic_that_is_gone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, choice: dict[str, str]
+) -> None:
+    log(tmp_path)
+    log(tmp_path, "u-0")
+    strict, lenient = (Stream(tmp_path, failOnDataLoss=each, **choice) for each in ("true", "false"))
+    lenient.trigger()
+    strict.trigger()
+    (tmp_path / "u-0").rename(tmp_path / "u-0.0123456789abcdef0123456789abcdef-delete")
+    append(tmp_path, batch(4))
+    with pytest.raises(UnknownTopicOrPartitionError):
+        strict.end()
+    assert lenient.trigger() == [("t-0", 4), ("t-0", 5)]
+    assert "u-0 is gone; it was read up to offset 4" in caplog.text
+    with pytest.raises(UnknownTopicOrPartitionError):  # a new query, which may have a misspelt name
+        Stream(tmp_path, failOnDataLoss="false", **choice)
+
+
 def test_compaction_of_offsets_that_were_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)], 4: [batch(4)]})
     checkpoint = tmp_path / "cleaner-offset-checkpoint"
@@ -214,6 +233,18 @@ def test_compaction_of_offsets_that_were_read_is_no_loss(tmp_path: Path) -> None
     (tmp_path / "t-0" / f"{2:020d}.log").unlink()
     (tmp_path / "cleaner-offset-checkpoint").write_text("0\n1\nt 0 4\n")
     assert offsets(stream.trigger()) == [4, 5]
+
+
+def test_growth_in_an_object_store() -> None:
+    memory = pytest.importorskip("fsspec").filesystem("memory")
+    memory.pipe("/stream/meta.properties", b"version=1\n")
+    memory.pipe(f"/stream/t-0/{0:020d}.log", batch(0))
+    stream = Stream(None, path="memory://stream")
+    assert offsets(stream.trigger()) == [0, 1]
+    memory.pipe(f"/stream/t-0/{0:020d}.log", batch(0) + batch(2))
+    memory.pipe(f"/stream/t-0/{4:020d}.log", batch(4))
+    assert offsets(stream.trigger()) == [2, 3, 4, 5]
+    assert stream.end() == stream.start
 
 
 # Restarts
@@ -344,3 +375,15 @@ def test_findings_are_logged_once(tmp_path: Path, caplog: pytest.LogCaptureFixtu
     for _ in range(3):
         stream.trigger()
     assert len([each for each in caplog.messages if "the segment before this one is gone" in each]) == 1
+
+
+def test_a_damaged_offset_does_not_stop_a_stream(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The batch claims an offset after the end of the log, where a limit of bytes finds nothing to read."""
+    write_log(tmp_path, "t-0", {0: [batch(0), batch(1000), batch(4)]})
+    stream = Stream(tmp_path, maxBytesPerTrigger="1", failOnDataLoss="false")
+    rows = []
+    while (end := stream.end()) != stream.start:
+        rows += offsets(stream.rows(stream.start, end))
+        stream.start = end
+    assert rows == [0, 1, 4, 5]
+    assert "the batch's offsets do not fit between those of its neighbours" in caplog.text

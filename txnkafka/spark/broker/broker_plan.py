@@ -23,23 +23,25 @@ NOT_FOUND = -1
 
 
 def broker_partitions(
-    client: SourceClient, options: ReadOptions, *, may_be_none: bool = False
+    client: SourceClient, options: ReadOptions, *, may_be_none: bool = False, may_be_gone: bool = False
 ) -> list[TopicPartition]:
-    """Return the partitions that the options and ``where`` select. Raises UnknownTopicOrPartitionError."""
+    """Return the partitions that the options name. Raises UnknownTopicOrPartitionError as
+    ``named_partitions`` does."""
     topics: Iterable[str] | None = options.topics
     if options.assigned is not None:
         topics = sorted({each.topic for each in options.assigned})
     there = client.partitions(topics)
     place = f"the cluster of {client.config.bootstrap_servers}"
-    return selected(named_partitions(there, options, place, may_be_none=may_be_none), options)
+    return named_partitions(there, options, place, may_be_none=may_be_none, may_be_gone=may_be_gone)
 
 
 def plan_broker_tasks(settings: Mapping[str, str], options: ReadOptions) -> list[OffsetRange]:
     """Return the tasks of a batch, partition after partition, in offset order. Raises
     UnknownTopicOrPartitionError, OffsetOutOfRangeError, ValueError and the errors of the broker."""
     with SourceClient(settings) as client:
-        names = broker_partitions(client, options)
-        check_bounds(names, options)
+        named = broker_partitions(client, options)
+        check_bounds(named, options)
+        names = selected(named, options)
         bounds = client.bounds(names, committed=options.request.read_committed)
         starts = starting_offsets(client, bounds, options)
         ends = _ending_offsets(client, bounds, options)

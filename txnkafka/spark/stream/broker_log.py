@@ -12,7 +12,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.spark.broker.broker_plan import broker_partitions, clipped, divided_ranges, starting_offsets
 from txnkafka.spark.broker.source_client import SourceClient
 from txnkafka.spark.log_bounds import LogBounds, OffsetRange
-from txnkafka.spark.selection import check_bounds
+from txnkafka.spark.selection import check_bounds, selected
 from txnkafka.spark.stream.held_back import PATIENCE_MS, HeldBack
 
 if TYPE_CHECKING:
@@ -35,7 +35,9 @@ class BrokerLog:
 
     def look(self) -> Mapping[TopicPartition, LogBounds]:
         """Return the offsets of the partitions that the options select, as they are now."""
-        names = broker_partitions(self._client, self._options, may_be_none=True)
+        lenient = not self._options.fail_on_data_loss
+        named = broker_partitions(self._client, self._options, may_be_none=True, may_be_gone=lenient)
+        names = selected(named, self._options)
         committed = self._options.request.read_committed
         before = self._bounds
         for _ in range(_ATTEMPTS):
@@ -49,7 +51,7 @@ class BrokerLog:
 
     def starting(self) -> Mapping[TopicPartition, int]:
         """Return the offsets where a new stream begins, by its options, in the logs last looked at."""
-        check_bounds(self._bounds, self._options)
+        check_bounds(broker_partitions(self._client, self._options, may_be_none=True), self._options)
         return starting_offsets(self._client, self._bounds, self._options)
 
     def within(self, part: OffsetRange, size: int) -> tuple[int, int]:

@@ -73,8 +73,7 @@ class DirectoryLog:
     def look(self) -> Mapping[TopicPartition, LogBounds]:
         """Return the offsets of the partitions that the options select, as they are now."""
         log_dir = self._log_dir = open_log_dir(self._paths, self._options, self._report)
-        place = ", ".join(log_dir.paths)
-        named = named_partitions(log_dir.topic_partitions, self._options, place, may_be_none=True)
+        named = self._named(log_dir, may_be_gone=not self._options.fail_on_data_loss)
         sources = {source.topic_partition: source for source in log_dir.sources}
         self._followed = {
             name: _again(lambda name=name: self._look_at(sources[name], self._followed.get(name)))  # type: ignore[misc]
@@ -84,7 +83,8 @@ class DirectoryLog:
 
     def starting(self) -> Mapping[TopicPartition, int]:
         """Return the offsets where a new stream begins, by its options, in the logs last looked at."""
-        check_bounds(self._followed, self._options)
+        assert self._log_dir is not None
+        check_bounds(self._named(self._log_dir, may_be_gone=False), self._options)
         found = {}
         for name, followed in self._followed.items():
             with closing(followed.view):
@@ -97,7 +97,10 @@ class DirectoryLog:
         end, used = part.start, 0
         with closing(self._followed[part.topic_partition].view) as view:
             for base_offset, next_offset, length in self._batches(view, part.start):
-                if base_offset >= part.end or (used and used + length > size):
+                if used and used + length > size:
+                    break
+                if base_offset >= part.end:  # the rest is compacted, or the offset is damaged
+                    end = part.end
                     break
                 end, used = min(next_offset, part.end), used + length
             else:
@@ -149,6 +152,12 @@ class DirectoryLog:
             followed.view.close()
 
     # Parts
+
+    def _named(self, log_dir: LogDir, *, may_be_gone: bool) -> list[TopicPartition]:
+        place = ", ".join(log_dir.paths)
+        return named_partitions(
+            log_dir.topic_partitions, self._options, place, may_be_none=True, may_be_gone=may_be_gone
+        )
 
     def _look_at(self, source: PartitionSource, before: _Followed | None) -> _Followed:
         if before is not None:
