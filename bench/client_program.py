@@ -55,6 +55,20 @@ def send_columns_txnkafka(servers: str, count: int, found: dict[str, float]) -> 
                     producer.send_columns(TOPIC, values=values, partition=PARTITION)
 
 
+def send_arrow_txnkafka(servers: str, count: int, found: dict[str, float]) -> None:
+    import pyarrow as pa
+
+    from txnkafka import Producer
+
+    batch = pa.record_batch({"value": pa.array([VALUE] * PER_TRANSACTION)})
+    with Producer(bootstrap_servers=servers, transactional_id="bench") as producer:
+        producer.init_transactions()
+        with timed(found):
+            for _ in range(0, count, PER_TRANSACTION):
+                with producer.transaction():
+                    producer.send_arrow(TOPIC, batch, partition=PARTITION)
+
+
 def send_confluent(servers: str, count: int, found: dict[str, float]) -> None:
     from confluent_kafka import Producer
 

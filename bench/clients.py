@@ -27,6 +27,7 @@ WORK = (
         {"kafka-python": ("send", 10), "aiokafka": ("send", 8), "confluent": ("send", 0.5)},
     ),
     ("send_columns()", "send_columns", 5, {"confluent": ("send", 5)}),
+    ("send_arrow()", "send_arrow", 5, {"confluent": ("send", 5)}),
     ("iterate a consumer", "read", 1, {"kafka-python": ("read", 10), "confluent": ("read", 0.7)}),
     ("poll_arrow()", "read_arrow", 5, {"confluent": ("read", 10)}),
 )

@@ -9,6 +9,7 @@ from bench import (
     appending,
     clients,
     decompressing,
+    embedded,
     fetching,
     grouping,
     many_partitions,
@@ -71,6 +72,7 @@ class Plan:
     compressed_shapes: tuple[str, ...]
     aborted: tuple[int, ...]
     client_records: int
+    embedded_commits: int
 
 
 FULL = Plan(
@@ -99,6 +101,7 @@ FULL = Plan(
     compressed_shapes=("100", "1024"),
     aborted=(0, 10, 50, 90),
     client_records=200_000,
+    embedded_commits=1_000,
 )
 QUICK = Plan(
     decode=48 * MIB,
@@ -126,6 +129,7 @@ QUICK = Plan(
     compressed_shapes=("100",),
     aborted=(0, 50),
     client_records=100_000,
+    embedded_commits=200,
 )
 
 
@@ -145,6 +149,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += [*recovering.contests(plan), *producers.contests(plan)]
     found += [*serving.contests(plan.server), *grouping.contests(plan.groups)]
     found += clients.contests(plan.client_records, min(plan.process_rounds, 5))
+    found += embedded.contests(plan.embedded_commits, plan.process_rounds)
     return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
 
 
@@ -293,6 +298,7 @@ SPARK_WORK = (
     ("count", "count", "count() from headers; kafka reads records", None),
     ("batches", "count", "table of batches; kafka counts records", None),
     ("export", "export", "export to Parquet", 3.0),
+    ("stream", "stream", "stream, all columns", 2.0),
 )
 # those that are also run on two cores, and in a quick run
 SPARK_SCALING = ("aggregate", "export")
@@ -300,6 +306,8 @@ SPARK_SCALING = ("aggregate", "export")
 # costs some 50 ms of CPU whatever it reads
 SPARK_CROSSING = ("sql", "value", "noop", "scan", "scan value")
 SPARK_TWICE = ("aggregate",)
+# those that are also run with txnkafka's source over the broker
+SPARK_BROKER = {"stream": 1.5}
 FINDINGS_PARTITIONS = 8
 FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
 
@@ -322,6 +330,8 @@ def _against_kafka_source(
         comparisons.append(Comparison("txnkafka", "crossing", 0.95))
     if ours in SPARK_TWICE:
         comparisons.append(Comparison("txnkafka", "alone", 0.7))
+    if ours in SPARK_BROKER:
+        comparisons.append(Comparison("broker", "kafka", SPARK_BROKER[ours]))
 
     def sides() -> Sequence[Side]:
         broker = served(source)
@@ -330,6 +340,8 @@ def _against_kafka_source(
             wanted.append(("crossing", ours, str(source.records)))
         if ours in SPARK_TWICE:
             wanted.append(("alone", ours, str(broker.log_dir)))
+        if ours in SPARK_BROKER:
+            wanted.append(("broker", ours, broker.bootstrap_servers))
         return [
             SparkSide(reader, work, cores, address, source.records, plan.spark_warm_seconds)
             for reader, work, address in wanted
@@ -344,7 +356,8 @@ def _against_kafka_source(
         plan.spark_rounds,
         "Spark: `kafka` is Spark's own Kafka source, which reads from a broker that serves the directory "
         "that txnkafka reads meanwhile; `crossing` sends as many rows of the same columns and sizes from "
-        "Python workers that read nothing; `alone` does what the tasks do, in one process without Spark. "
+        "Python workers that read nothing; `alone` does what the tasks do, in one process without Spark; "
+        "`broker` is txnkafka's source over the broker. "
         "CPU time and memory are those of Spark (JVM and Python workers), without the broker's.",
     )
 
