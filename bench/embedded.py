@@ -39,7 +39,8 @@ START_NOTE = (
 )
 THREADS_NOTE = (
     f"threads: {THREADS} threads with a producer each commit transactions of one record on durable files, "
-    "beside one thread that computes in Python all the time; latencies are from begin to the return of the commit."
+    "beside one thread that computes in Python all the time; latencies are from begin to the return of the "
+    "commit."
 )
 
 
