@@ -32,6 +32,7 @@ class ClassicMembership(Membership):
     """The leader assigns the partitions to the members round robin."""
 
     kind = "zombie"
+    is_classic = True
 
     def __init__(
         self, client: Client, group_id: str, topics: Sequence[Topic], instance_id: str | None

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 
 from txnkafka.model import TopicPartition
 from txnkafka.testing.simulation.copier_program import CopierProgram
-from txnkafka.testing.simulation.group_consumer import READERS, GroupConsumer
 from txnkafka.testing.simulation.group_program import GroupProgram
 from txnkafka.testing.simulation.history import Group
+from txnkafka.testing.simulation.hostile_member import READERS, HostileMember
 from txnkafka.testing.simulation.keeper_program import KEEPER, KeeperProgram
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 COPIERS: Final = "copiers"
 """The group of the copiers."""
-_HOSTILE: Final = 0.3  # fraction of the seeds with a hostile reader
+_HOSTILE: Final = 0.5  # fraction of the seeds with a hostile reader
 _STABLE_US = 300_000  # without changes at the end of a calm window
 _LEAST_REBALANCE_MS = 600
 _READ = ("a", "c", "o")  # topics whose records stay, except older ones of a key
@@ -32,7 +32,7 @@ class GroupMembers:
     def __init__(
         self, world: World, random: Random, derived: Callable[[], Random], topics: Sequence[Topic]
     ) -> None:
-        self.members: list[CopierProgram | GroupProgram | GroupConsumer] = []
+        self.members: list[CopierProgram | GroupProgram | HostileMember] = []
         self._world = world
         self._random = random
         self._derived = derived
@@ -77,13 +77,13 @@ class GroupMembers:
             instance_id=instance_id, is_version_1=self._is_version_1[transactional_id],
         )  # fmt: skip
 
-    def _consumer(self, instance_id: str | None, *, is_hostile: bool) -> GroupProgram | GroupConsumer:
+    def _consumer(self, instance_id: str | None, *, is_hostile: bool) -> GroupProgram | HostileMember:
         name = f"{READERS}/{len(self.members)}"
         if is_hostile:
-            return GroupConsumer(self._world, name, self._derived(), self._read, instance_id)
+            return HostileMember(self._world, name, self._derived(), self._read, instance_id)
         return GroupProgram(self._world, name, self._derived(), self._read, READERS, instance_id)
 
-    def _add(self, member: CopierProgram | GroupProgram | GroupConsumer) -> None:
+    def _add(self, member: CopierProgram | GroupProgram | HostileMember) -> None:
         self.members.append(member)
         member.begin()
 
@@ -99,7 +99,7 @@ class GroupMembers:
             self._add(self._copier(old.transactional_id, instance_id))
         elif instance_id is not None:
             old.is_replaced = True
-            self._add(self._consumer(instance_id, is_hostile=isinstance(old, GroupConsumer)))
+            self._add(self._consumer(instance_id, is_hostile=isinstance(old, HostileMember)))
 
     def unassigned(self) -> Iterator[str]:
         """Yield each group's partitions without exactly one owner, and the members with assignment changes

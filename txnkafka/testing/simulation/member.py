@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.program import Program
 
 _POLL_SLACK_MS: Final = 700
-"""More than a rest in a calm time: a client that does not poll for ``max.poll.interval.ms`` leaves its group."""
+"""Longer than a rest in a calm time: a client that polls too rarely leaves its group."""
 
 
 class Member:

@@ -46,6 +46,7 @@ class Membership:
     of this protocol that commits after the group has removed it."""
 
     kind: ClassVar[str]
+    is_classic: ClassVar[bool] = False
 
     def __init__(
         self, client: Client, group_id: str, topics: Sequence[Topic], instance_id: str | None

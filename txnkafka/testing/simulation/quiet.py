@@ -8,6 +8,7 @@ from txnkafka.broker.host import CallerHost
 from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
+from txnkafka.testing.simulation.hostile_producer import HostileProducer
 from txnkafka.testing.simulation.log_checker import (
     OFFSETS_TOPIC,
     STATE_TOPIC,
@@ -17,7 +18,6 @@ from txnkafka.testing.simulation.log_checker import (
 )
 from txnkafka.testing.simulation.node import PATH
 from txnkafka.testing.simulation.reader import Fetched, fetch, visible
-from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
 from txnkafka.testing.simulation.transactional_program import TransactionalProgram
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class Quiet:
         self._members = members
         self._producers = [
             (each, each.transactions) for each in producers
-            if isinstance(each, TransactionalProducer | TransactionalProgram) and not each.is_replaced
+            if isinstance(each, HostileProducer | TransactionalProgram) and not each.is_replaced
         ]  # fmt: skip
         self._consumers = consumers
         self._world = world

@@ -169,7 +169,9 @@ class SimulatedConnection:
             promise.fail(error)
 
     def _finish(self, request: Request, answer: Any) -> None:
-        promise = self._waiting.pop(request)
+        promise = self._waiting.pop(request, None)
+        if promise is None:  # the process was frozen, and has given up since
+            return
         watcher = self._transport.watcher
         watcher.answered(request.api, request.version, request.message, answer, request.sent_us)
         promise.set(answer)

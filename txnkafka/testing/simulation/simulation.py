@@ -14,6 +14,7 @@ from txnkafka.testing.simulation.client import World
 from txnkafka.testing.simulation.faults import Faults
 from txnkafka.testing.simulation.group_members import GroupMembers
 from txnkafka.testing.simulation.history import History
+from txnkafka.testing.simulation.hostile_producer import HostileProducer
 from txnkafka.testing.simulation.idempotent_program import IdempotentProgram
 from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
@@ -23,7 +24,6 @@ from txnkafka.testing.simulation.registrar_program import RegistrarProgram
 from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
 from txnkafka.testing.simulation.scheduler import Scheduler
 from txnkafka.testing.simulation.swarm import Swarm
-from txnkafka.testing.simulation.transactional_producer import TransactionalProducer
 from txnkafka.testing.simulation.transactional_program import TransactionalProgram
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _MS: Final = 1_000
 _STEP_US: Final = 3_000
-_TRANSACTIONAL: Final = TransactionalProducer, TransactionalProgram
+_TRANSACTIONAL: Final = HostileProducer, TransactionalProgram
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,24 +138,24 @@ class Simulation:
 
     def _transactional(
         self, transactional_id: str, name: str
-    ) -> TransactionalProducer | TransactionalProgram:
+    ) -> HostileProducer | TransactionalProgram:
         # All processes of an id have one version: as in Kafka, a late version 2 abort may look like a retry
         # by the version 1 client that replaced it.
         is_version_1 = transactional_id in self._version_1 and all(
             each.is_version_1 or each.is_over for each in self._processes(transactional_id)
         )
-        kind = TransactionalProducer if transactional_id in self._hostile else TransactionalProgram
+        kind = HostileProducer if transactional_id in self._hostile else TransactionalProgram
         return kind(
             self.world, name, self._derived(), self._written, transactional_id, is_version_1=is_version_1
         )
 
-    def _processes(self, transactional_id: str) -> list[TransactionalProducer | TransactionalProgram]:
+    def _processes(self, transactional_id: str) -> list[HostileProducer | TransactionalProgram]:
         return [
             each for each in self.producers
             if isinstance(each, _TRANSACTIONAL) and each.transactional_id == transactional_id
         ]  # fmt: skip
 
-    def _is_alone(self, producer: TransactionalProducer) -> bool:
+    def _is_alone(self, producer: HostileProducer) -> bool:
         others = self._processes(producer.transactional_id)
         return all(each is producer or each.is_over for each in others)
 

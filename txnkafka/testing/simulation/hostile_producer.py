@@ -1,8 +1,10 @@
-"""``TransactionalProducer``: a client of transaction version 2 or 1 that behaves like the Java client.
+"""``HostileProducer``: a scripted client that sends the requests which the package's producer never sends.
 
-After an abortable error it aborts; after a fatal error its process ends, and another one begins with the same
-transactional id. A replaced process continues until a response fences it. Some version 1 clients abort like
-librdkafka: they drop batches that the broker may have written, and reuse their sequences.
+Some are those of other clients: version 1 clients that abort like librdkafka, drop batches that the broker
+may have written, and reuse their sequences; clients that commit without the acknowledgement of their batches;
+batches of several partitions in any order, at any time. Others are wrong, and must be refused: batches with
+an older epoch, and with a sequence after a gap. After a fatal error another process begins with the same
+transactional id.
 
 Source: ``TransactionManager``, ``Sender``; KIP-360, KIP-890; ``rd_kafka_toppar_purge_queues``.
 """
@@ -39,9 +41,11 @@ FATAL: Final = frozenset(
     }
 )
 _NEARLY_EXHAUSTED: Final = 32_700
+_ATTACKS: Final = 0.1  # per transaction
+_GAP: Final = 1_000  # of sequences: no late copy can fit later
 
 
-class TransactionalProducer(Producer):
+class HostileProducer(Producer):
     """``is_replaced``: another process has the transactional id. ``transactions`` is the number of ended
     ones."""
 
@@ -72,6 +76,8 @@ class TransactionalProducer(Producer):
             error = yield from self._init(-1, -1)
             while error == ErrorCode.NONE and not (self.world.is_ending or self._is_deployed_again()):
                 yield self.think()
+                if self.random.random() < _ATTACKS:
+                    yield from self._attack()
                 error = yield from self._transaction()
             self.world.counts[f"process ended: {error.name}"] += 1
             yield self.think()
@@ -144,6 +150,34 @@ class TransactionalProducer(Producer):
         """Start a version 1 process again, once no version 2 process of the id can send requests."""
         if self.transactional_id in self.world.upgraded and self.world.is_alone(self):
             self.is_version_1, self.version = True, 11
+
+    def _attack(self) -> Steps:
+        """Send a batch that must be refused: its transaction is never committed."""
+        known = sorted(self.sequences)
+        epoch, partition = self.producer_epoch, self.random.choice(known or self._partitions)
+        transaction = self.world.history.begin(
+            self.name, self.transactional_id, self.producer_id, self.producer_epoch
+        )
+        if self.random.random() < 0.5 and epoch > 0:
+            kind, self.producer_epoch = "older epoch", epoch - 1
+            batch = self.batch(partition, transaction.number)
+        elif known and not self.is_version_1 and not self.world.swarm.forgets_producers:
+            kind = "gap of sequences"
+            self.sequences[partition] += _GAP
+            batch = self.batch(partition, transaction.number)
+        else:
+            return
+        request = self._request([batch])
+        request.can_be_late = False
+        self.sequences[partition] = batch.sequence - (_GAP if epoch == self.producer_epoch else 0)
+        sent_epoch, self.producer_epoch = self.producer_epoch, epoch
+        (answer,) = yield [request]
+        self.world.counts[f"hostile: {kind}"] += 1
+        if answer is not None and answer[partition].error == ErrorCode.NONE:
+            self.world.complaints.append(
+                f"hostile: the broker takes a batch of {self.name} with an {kind}: {partition}, producer "
+                f"{self.producer_id}, epoch {sent_epoch}, sequence {batch.sequence}"
+            )
 
     # One transaction
 

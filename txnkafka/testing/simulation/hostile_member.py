@@ -1,19 +1,22 @@
-"""``GroupConsumer``: reads the partitions assigned by its group, and commits its positions.
+"""``HostileMember``: a scripted member of a group that sends what the package's consumer never sends.
 
-Its process may stop silently, sleep until the group has a new generation, or leave; then another process
-replaces it.
+It keeps partitions until it is expelled, and commits in another rhythm. Its process may stop silently, sleep until the group has a new generation, or leave; then another process
+replaces it. Some requests must be refused: commits and heartbeats of an older generation, and fetches beyond
+the end of a log.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from txnkafka.broker.requests import FetchPartition, FetchRequest
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import IsolationLevel
 from txnkafka.testing.simulation.client import BACKOFF_US, Client
-from txnkafka.testing.simulation.membership import LEFT_OUT
+from txnkafka.testing.simulation.membership import LEFT_OUT, to_commit
 from txnkafka.testing.simulation.memberships import new_membership
-from txnkafka.testing.simulation.reader import Reader
+from txnkafka.testing.simulation.network import Request
+from txnkafka.testing.simulation.reader import Reader, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +27,13 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.history import Topic
     from txnkafka.testing.simulation.membership import Membership
 
+_ATTACKS: Final = 0.1  # per round
+_BEYOND: Final = 1 << 40
 READERS: Final = "readers"
 """The group of the consumers."""
 
 
-class GroupConsumer(Client):
+class HostileMember(Client):
     """A group member that reads; ``is_replaced``: another process has its instance id."""
 
     def __init__(
@@ -77,6 +82,8 @@ class GroupConsumer(Client):
             error = yield from self._incident()
             if error == ErrorCode.NONE:
                 error = yield from self._commit()
+            if error == ErrorCode.NONE and self.random.random() < _ATTACKS:
+                yield from self._attack()
             if error == ErrorCode.NONE:
                 error = yield from self.member.keep_alive()
         return ErrorCode.NONE if error in LEFT_OUT else error
@@ -108,6 +115,37 @@ class GroupConsumer(Client):
         elif error in LEFT_OUT or error == ErrorCode.FENCED_INSTANCE_ID:
             self.world.counts[f"commit of a {self.member.kind} refused"] += 1
         return error
+
+    def _attack(self) -> Steps:
+        """Send a request that must be refused."""
+        partition = next(iter(self.reader.positions), None)
+        identity = self.member.identity
+        old = identity._replace(generation=identity.generation - 1)
+        kind = self.random.choice(("fetch beyond the end", "old heartbeat", "old commit"))
+
+        def fetches(broker: Any, reply: Any) -> Any:
+            beyond = FetchRequest([FetchPartition(partition, _BEYOND, 4_096)], self.reader.isolation_level)
+            return fetch(broker, beyond, lambda found: reply(found and found[0].error))
+
+        def beats(broker: Any, reply: Any) -> None:
+            reply(broker.groups.heartbeat(old))
+
+        def commits(broker: Any, reply: Any) -> None:
+            offsets = to_commit({(*partition,): 0}, broker)  # type: ignore[misc]
+            broker.groups.commit(old, offsets, lambda errors: reply(next(iter(errors.values()))), version=9)
+
+        if partition is None or (kind != "fetch beyond the end" and not self.member.is_classic):
+            return
+        if kind == "old commit":
+            self.member.new_commit({partition: 0})
+            self.world.history.commits[-1].is_refused = True
+            self.world.history.commits[-1].generation = old.generation
+        perform = {"fetch beyond the end": fetches, "old heartbeat": beats, "old commit": commits}[kind]
+        api = {"fetch beyond the end": "Fetch", "old heartbeat": "Heartbeat", "old commit": "OffsetCommit"}
+        (answer,) = yield [Request(api[kind], perform, can_be_late=False)]
+        self.world.counts[f"hostile: {kind}"] += 1
+        if answer == ErrorCode.NONE and answer is not None:
+            self.world.complaints.append(f"hostile: the broker takes the {kind} of {self.name}: {old}")
 
     def _incident(self) -> Steps:
         """Draw an incident of the process. Returns an error if it ends the process."""
