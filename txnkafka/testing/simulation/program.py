@@ -1,7 +1,7 @@
 """``Program``: an application with real clients of the package, run by the simulation.
 
-Each start of it is a process with a reactor of its own. It ends when its coroutine ends, and then nothing of
-the process runs any more, as after a kill: no request of it is sent, no connection stays open.
+Each start is a process with a separate reactor. The process ends with its coroutine, as after a kill: no task
+runs, no request is sent, no connection stays open.
 """
 
 from __future__ import annotations

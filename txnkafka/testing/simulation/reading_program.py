@@ -69,6 +69,6 @@ class ReadingProgram(Program):
                 await self.rest()
 
     def answered(self, name: str, version: int, message: Any, response: Any, sent_us: int) -> None:
-        """Keep what the consumer is shown."""
+        """Keep the offsets in responses."""
         if name == "Fetch" and self._reading is not None:
             self._reading.fetched(message, response, sent_us)

@@ -191,7 +191,8 @@ class SimulatedConnection:
         world = self._transport.world
         world.scheduler.note("timeout", self.name, request.api)
         is_first = next(iter(self._waiting)) is request
-        if request.api == "Fetch" and is_first and not self._link.is_broken:  # it limits its own wait
+        is_lost = self._link.is_broken or request.is_answered  # or the process was frozen
+        if request.api == "Fetch" and is_first and not is_lost:  # unlike others, it limits its own wait
             world.complaints.append(f"overdue: the fetch that {self.name} sent at {request.sent_us}")
         self.end(NetworkError(f"{self.node} did not answer {request.api} in time"))
 

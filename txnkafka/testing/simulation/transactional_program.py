@@ -190,8 +190,8 @@ class TransactionalProgram(Sending):
                 begun.outcome, begun.end_us = Outcome.ABORTED, -1
 
     def can_be_late(self, name: str, message: Any) -> bool:
-        """Return False where neither client nor broker can tell a late request from one of the next
-        transaction: with version 1, EndTxn and TxnOffsetCommit."""
+        """Return False for EndTxn and TxnOffsetCommit of version 1: a late one cannot be distinguished from
+        one of the next transaction."""
         is_apart = not self.is_version_1 and self.transactional_id not in self.world.upgraded
         return is_apart or name not in ("EndTxn", "TxnOffsetCommit")
 
