@@ -117,7 +117,7 @@ def divided_ranges(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[
     found = list(ranges)
     total = sum(part.end - part.start for part in found)
     wanted, most = options.min_partitions or 0, options.max_records_per_partition or total or 1
-    tasks = []
+    tasks: list[OffsetRange] = []
     for part in found:
         size = part.end - part.start
         count = max(1, round(wanted * size / total) if wanted > len(found) else 1, -(-size // most))

@@ -21,41 +21,13 @@ from txnkafka.spark.log_bounds import LogBounds, OffsetRange
 from txnkafka.spark.stream.held_back import HeldBackLog
 from txnkafka.spark.stream.limits import TriggerLimits, limited, shares
 from txnkafka.spark.stream.losses import begins_of, ranges_of
+from txnkafka.spark.stream.spark_limits import SupportsTriggerAvailableNow, read_limit, wants_all
 from txnkafka.spark.stream.stream_offsets import StreamOffsets
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from txnkafka.spark.stream.stream_log import StreamLog
-
-    class SupportsTriggerAvailableNow: ...
-
-    def read_limit(limits: TriggerLimits) -> Any: ...
-else:
-    try:
-        from pyspark.sql.streaming.datasource import (
-            ReadAllAvailable,
-            ReadMaxBytes,
-            ReadMaxRows,
-            ReadMinRows,
-            SupportsTriggerAvailableNow,
-        )
-    except ImportError:  # before Spark 4.2
-
-        class SupportsTriggerAvailableNow:
-            """Spark does not ask for it."""
-
-        ReadAllAvailable = ()
-    else:
-
-        def read_limit(limits: TriggerLimits) -> Any:
-            """Return a limit that tells the trigger's own limit from "all that is available"."""
-            if limits.max_offsets is not None:
-                return ReadMaxRows(limits.max_offsets)
-            if limits.max_bytes is not None:
-                return ReadMaxBytes(limits.max_bytes)
-            return ReadAllAvailable() if limits.min_offsets is None else ReadMinRows(limits.min_offsets)
-
 
 LOG = logging.getLogger("txnkafka.spark")
 Json = dict[str, Any]
@@ -113,8 +85,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         bounds = self._look()
         held_back = self._log.held_back()
         self._held_back.report(held_back, self._clock.now_ms())
-        is_limited = limit is None or not isinstance(limit, ReadAllAvailable)
-        return self._next(start, bounds, self._limits if is_limited else TriggerLimits())
+        return self._next(start, bounds, TriggerLimits() if wants_all(limit) else self._limits)
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
         """Return the limit of the options that Spark passes to ``latestOffset``. All limits are applied
