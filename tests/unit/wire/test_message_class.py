@@ -32,6 +32,12 @@ def test_fields_have_their_values_or_defaults() -> None:
     assert Row.__doc__ == "A row."
 
 
+def test_none_is_a_value() -> None:
+    make: Any = Row
+    assert make(name=None).name is None
+    assert replaced(Row(), name=None) == make(name=None)
+
+
 def test_unknown_and_positional_values_are_refused() -> None:
     make: Any = Row
     with pytest.raises(TypeError, match="Row has no field colour, size"):
