@@ -32,11 +32,11 @@ def test_examples(spark: SparkSession, tmp_path: Path) -> None:
         places = {"/var/lib/kafka/data": str(case("interleaved").logs), "localhost:9092": serving.address}
         for example in EXAMPLES:
             for place, here in {**places, "/var/lib/lake": str(tmp_path)}.items():
-                example = example.replace(place, here)  # noqa: PLW2901
+                example = example.replace(place, here)
             exec(example, names)
         assert names["orders"].count() == len(orders())  # type: ignore[attr-defined]
     assert spark.read.parquet(str(tmp_path / "orders")).count() == len(orders())
-    assert len(EXAMPLES) == 15
+    assert len(EXAMPLES) == 16
     assert names["records"] == paid_orders() > 0
     of_orders_0 = case("interleaved").expected_records(TopicPartition("orders", 0), "read_committed")
     assert names["committed"].count() == len(of_orders_0)  # type: ignore[attr-defined]

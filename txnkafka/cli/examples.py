@@ -136,6 +136,21 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         Example("txnkafka simulate --seed 1 --seeds 20 --processes 2", "twenty seeds, two at a time"),
         Example("txnkafka simulate --seed 17 --events 100000", "one seed, for longer"),
     ),
+    "spark": (
+        Example("txnkafka spark verify /backup/broker-1 /backup/broker-2", "check a backup on all cores"),
+        Example("txnkafka spark transactions /backup --show hanging", "transactions without an end"),
+        Example(
+            "txnkafka spark transactions /backup --show by-id --format jsonl", "sums by transactional id"
+        ),
+        Example(
+            "txnkafka spark copy /backup --topic orders --to /data/new --partitions 12 --compression zstd",
+            "the committed records of a topic in a new log with other partitions",
+        ),
+        Example(
+            "txnkafka spark copy /backup --rename orders=sold -b 127.0.0.1:9092 --staging /shared",
+            "into a cluster, under another name",
+        ),
+    ),
     "spark-bundle": (
         Example("spark-submit $(txnkafka spark-bundle) job.py", "run a job with txnkafka on the executors"),
         Example("txnkafka spark-bundle -o txnkafka.tar.gz", "write only the archive"),

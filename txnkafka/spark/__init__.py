@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from txnkafka.spark.configure import configure, register
 from txnkafka.spark.jobs import batches, map_arrow, scan
+from txnkafka.spark.log_jobs import Verified, copy, transactions, verify
 from txnkafka.spark.options import ReadKeywords
 from txnkafka.spark.ship import ship
 from txnkafka.spark.sink.vacuum import vacuum
@@ -18,14 +19,18 @@ from txnkafka.spark.table_jobs import count, table
 __all__ = [
     "ReadKeywords",
     "TxnKafkaDataSource",
+    "Verified",
     "batches",
     "configure",
+    "copy",
     "count",
     "map_arrow",
     "register",
     "scan",
     "ship",
     "table",
+    "transactions",
     "vacuum",
+    "verify",
     "write_batch",
 ]
