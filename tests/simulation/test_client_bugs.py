@@ -12,12 +12,12 @@ import pytest
 
 from tests.conftest import sampled
 from tests.simulation.seeds import findings
-from tests.simulation.test_group_bugs import ORDINARY_GROUPS
+from tests.simulation.test_group_bugs import COPIERS
 from tests.simulation.test_simulation import ORDINARY
 from txnkafka.client.consumer import commits, fetched_data
+from txnkafka.client.consumer.consumer_group import ConsumerGroup
 from txnkafka.client.consumer.core import ConsumerCore
 from txnkafka.client.consumer.fetched_data import FetchedData
-from txnkafka.client.consumer.membership import Membership
 from txnkafka.client.consumer.positions import Positions
 from txnkafka.client.consumer.subscription import Place, Subscription
 from txnkafka.client.group_metadata import ConsumerGroupMetadata
@@ -30,11 +30,7 @@ from txnkafka.testing.simulation.swarm import Swarm
 LOSSES = replace(
     ORDINARY, drop=0.02, lose_answer=0.04, cut=0.02, think_us=500, faults=("kill",), fault_every=300
 )
-GROUPS = replace(
-    ORDINARY_GROUPS, copiers=3, group_consumers=0, offset_keepers=0, producers=1, plain_producers=0,
-    think_us=20_000,
-)  # fmt: skip
-CONSUMERS = replace(GROUPS, copier_protocols=("consumer",))
+CONSUMERS = replace(COPIERS, copier_protocols=("consumer",))
 
 ORIGINAL: dict[str, Any] = {
     "retry": Sender._retry,
@@ -90,6 +86,13 @@ def without_a_member(self: ConsumerCore) -> ConsumerGroupMetadata:
     return ConsumerGroupMetadata(self.config.group_id)
 
 
+def with_its_partitions(self: ConsumerGroup, code: Any) -> None:
+    """A member that was expelled joins again, and goes on in the partitions that it had."""
+    self.member_epoch = 0
+    self._sent, self._target = {}, None
+    self._due.notify()
+
+
 def with_buffered_records(self: Subscription) -> dict[Any, tuple[int, int]]:
     """Records that ``poll`` has not returned yet count as read."""
     return {key: (each.fetch_offset, -1) for key, each in self.assigned.items() if each.position >= 0}
@@ -103,7 +106,7 @@ async def at_the_beginning(self: Positions, states: Any) -> None:
 
 def of_open_transactions(config: Any, *arguments: Any) -> Any:
     """Offsets in open transactions are not waited for."""
-    return replace(ORIGINAL["write_fetch"](config, *arguments), require_stable=False)
+    return ORIGINAL["write_fetch"](replace(config, isolation_level="read_uncommitted"), *arguments)
 
 
 PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
@@ -119,20 +122,20 @@ PLANTED: dict[str, tuple[Any, str, Callable[..., Any], Swarm, str]] = {
     ),
     "positions go too far": (FetchedData, "__init__", one_too_far, ORDINARY, "poll-skip|nonmonotonic-poll"),
     "offsets are sent without the member": (
-        ConsumerCore, "group_metadata", without_a_member, GROUPS, "copied-twice",
+        ConsumerCore, "group_metadata", without_a_member, COPIERS, "copied-twice",
     ),
-    "partitions are given up before their records are processed": (
-        Membership, "poll_point", at_once, CONSUMERS, "copied-twice|stale-commit",
+    "an expelled member keeps its positions": (
+        ConsumerGroup, "on_lost", with_its_partitions, CONSUMERS, "owned-by-two|copied-twice",
     ),
     "positions are committed before poll": (
-        Subscription, "positions", with_buffered_records, replace(GROUPS, copiers=0, group_consumers=2),
+        Subscription, "positions", with_buffered_records, replace(COPIERS, copiers=0, group_consumers=2),
         "group-skip",
     ),
     "a member begins at the beginning": (
-        Positions, "_to_committed", at_the_beginning, GROUPS, "copied-twice",
+        Positions, "_to_committed", at_the_beginning, COPIERS, "copied-twice",
     ),
     "offsets of open transactions are taken": (
-        commits, "write_fetch", of_open_transactions, GROUPS, "copied-twice",
+        commits, "write_fetch", of_open_transactions, COPIERS, "copied-twice",
     ),
 }  # fmt: skip
 

@@ -30,6 +30,10 @@ ORDINARY_GROUPS = replace(
     producers=2,
     transaction_timeout_ms=3_000,
 )
+COPIERS = replace(
+    ORDINARY_GROUPS, copiers=3, group_consumers=0, offset_keepers=0, producers=1, plain_producers=0,
+    think_us=20_000,
+)  # fmt: skip
 POWER_OF_GROUPS = replace(ORDINARY_GROUPS, faults=("power cut",), sync_us=5_000, fault_every=150)
 
 
@@ -125,7 +129,7 @@ def only_the_first(append: Any) -> Callable[..., Any]:
 
 PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
     "commits of transactions are not fenced": (
-        offset_manager, "_refusal", unfenced(offset_manager._refusal), ORDINARY_GROUPS,
+        offset_manager, "_refusal", unfenced(offset_manager._refusal), COPIERS,
         "zombie-commit|copied-twice",
     ),
     "the generation of a commit is not checked": (

@@ -120,7 +120,8 @@ class CopierProgram(TransactionalProgram):
             raise StoppedError
         if self.happens(0.03):
             world.counts["copier overslept in a transaction"] += 1
-            await self.reactor.freeze(self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms)
+            sleep = self.random.choice((self.reactor.pause, self.reactor.freeze))
+            await sleep(self.random.randrange(500, 3_000) * world.swarm.session_timeout_ms)
 
     # The messages
 

@@ -84,7 +84,8 @@ class RegistrarProgram(Administering):
         deleted, asked = self.world.history.deletions.get((TRIMMED_TOPIC, 0), (0, 0))
         if found[partition].offset <= deleted:
             return
-        offset = self.random.randrange(deleted, found[partition].offset) + 1
+        left = found[partition].offset - deleted
+        offset = deleted + 1 + self.random.randrange(self.random.choice((left, min(left, 3))))
         self.world.history.deletions[TRIMMED_TOPIC, 0] = deleted, max(asked, offset)
         await self.core.delete_records({partition: offset})
         self.world.history.deletions[TRIMMED_TOPIC, 0] = offset, max(asked, offset)
