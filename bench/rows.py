@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bench import (
@@ -25,9 +25,8 @@ from bench.java import JavaHeadersSide, JavaSide
 from bench.ours import DecodeSide, How, ScanSide
 from bench.parts import ChecksumPart, ChecksumsAndWalk, MapPart, WalkPart
 from bench.peers import AiokafkaSide, KafkaPythonSide
-from bench.segments import MIB, NAMES, Input, linked, ready
-from bench.served import served
-from bench.spark import SparkSide
+from bench.segments import MIB, NAMES, Input, ready
+from bench.spark_rows import spark_contests
 
 __all__ = ["FULL", "QUICK", "Plan", "contests"]
 
@@ -150,7 +149,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += [*serving.contests(plan.server), *grouping.contests(plan.groups)]
     found += clients.contests(plan.client_records, min(plan.process_rounds, 5))
     found += embedded.contests(plan.embedded_commits, plan.process_rounds)
-    return found + [contest for cores in plan.spark_cores for contest in _spark(plan, cores)]
+    return found + [contest for cores in plan.spark_cores for contest in spark_contests(plan, cores)]
 
 
 def _decode(plan: Plan, shape: str) -> Contest:
@@ -282,106 +281,6 @@ def _cat(plan: Plan) -> Contest:
     name = f"cat as JSON lines, {plan.cat // MIB} MiB, whole process"
     note = "cat prints keys and values as base64, kafka-dump-log --print-data-log as text."
     return _commands(name, source, sides, [Comparison("txnkafka cat", "kafka-dump-log", 8.0)], plan, note)
-
-
-# work of txnkafka and of Spark's own source, name, goal
-SPARK_WORK = (
-    ("sql", "sql", "rows to SQL, all columns", 2.0),
-    ("value", "sql", "rows to SQL, one column", 2.0),
-    ("noop", "noop", "noop write, all columns", None),
-    ("aggregate", "aggregate", "filtered aggregate in the workers", 12.0),
-    ("search", "search", "search for a word in the workers", None),
-    ("offsets", "offsets", "offsets only", None),
-    ("scan", "sql", "scan() to SQL, all columns", 2.0),
-    ("scan value", "sql", "scan() to SQL, one column", 2.0),
-    ("few", "few", "a thousand offsets of each partition", None),
-    ("count", "count", "count() from headers; kafka reads records", None),
-    ("batches", "count", "table of batches; kafka counts records", None),
-    ("export", "export", "export to Parquet", 3.0),
-    ("stream", "stream", "stream, all columns", 2.0),
-)
-# those that are also run on two cores, and in a quick run
-SPARK_SCALING = ("aggregate", "export")
-# those beside which the mere way into the JVM is measured, and those with twice the data: a job of Spark's
-# costs some 50 ms of CPU whatever it reads
-SPARK_CROSSING = ("sql", "value", "noop", "scan", "scan value")
-SPARK_TWICE = ("aggregate",)
-# those that are also run with txnkafka's source over the broker
-SPARK_BROKER = {"stream": 1.5}
-FINDINGS_PARTITIONS = 8
-FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
-
-
-def _spark(plan: Plan, cores: int) -> Iterator[Contest]:
-    for ours, theirs, name, goal in SPARK_WORK:
-        if ours in SPARK_SCALING or (cores == 1 and (plan.spark_all or ours == "sql")):
-            yield _against_kafka_source(plan, cores, ours, theirs, f"Spark local[{cores}], {name}", goal)
-    if cores == 1:
-        yield _findings(plan, cores)
-
-
-def _against_kafka_source(
-    plan: Plan, cores: int, ours: str, theirs: str, name: str, goal: float | None
-) -> Contest:
-    partitions = 8 if ours in SPARK_TWICE else 4
-    source = Input("100", plan.spark * partitions // 4, partitions=partitions)
-    comparisons = [Comparison("txnkafka", "kafka", goal)]
-    if ours in SPARK_CROSSING:
-        comparisons.append(Comparison("txnkafka", "crossing", 0.95))
-    if ours in SPARK_TWICE:
-        comparisons.append(Comparison("txnkafka", "alone", 0.7))
-    if ours in SPARK_BROKER:
-        comparisons.append(Comparison("broker", "kafka", SPARK_BROKER[ours]))
-
-    def sides() -> Sequence[Side]:
-        broker = served(source)
-        wanted = [("txnkafka", ours, str(broker.log_dir)), ("kafka", theirs, broker.bootstrap_servers)]
-        if ours in SPARK_CROSSING:
-            wanted.append(("crossing", ours, str(source.records)))
-        if ours in SPARK_TWICE:
-            wanted.append(("alone", ours, str(broker.log_dir)))
-        if ours in SPARK_BROKER:
-            wanted.append(("broker", ours, broker.bootstrap_servers))
-        return [
-            SparkSide(reader, work, cores, address, source.records, plan.spark_warm_seconds)
-            for reader, work, address in wanted
-        ]
-
-    return Contest(
-        name,
-        "records",
-        lambda: source.records,
-        sides,
-        comparisons,
-        plan.spark_rounds,
-        "Spark: `kafka` is Spark's own Kafka source, which reads from a broker that serves the directory "
-        "that txnkafka reads meanwhile; `crossing` sends as many rows of the same columns and sizes from "
-        "Python workers that read nothing; `alone` does what the tasks do, in one process without Spark; "
-        "`broker` is txnkafka's source over the broker. "
-        "CPU time and memory are those of Spark (JVM and Python workers), without the broker's.",
-    )
-
-
-def _findings(plan: Plan, cores: int) -> Contest:
-    source = Input("100", plan.verify)
-
-    def log_bytes() -> int:
-        return FINDINGS_PARTITIONS * source.segment.stat().st_size
-
-    def sides() -> Sequence[Side]:
-        log_dir = linked(source, FINDINGS_PARTITIONS)
-        return [SparkSide("txnkafka", "findings", cores, str(log_dir), log_bytes(), plan.spark_warm_seconds)]
-
-    return Contest(
-        f"Spark local[{cores}], table of findings, {FINDINGS_PARTITIONS} x {plan.verify // MIB} MiB",
-        "bytes",
-        log_bytes,
-        sides,
-        [],
-        plan.spark_rounds,
-        note="The findings are of partitions that are links to one segment.",
-        limits=[Limit("txnkafka", FINDINGS_LIMIT)],
-    )
 
 
 def _contest(

@@ -2,7 +2,8 @@
 
 A line on stdin is the JSON of ["run", WORK, ADDRESS] or ["digest", WORK, ADDRESS], and so is the answer. WORK
 is one of `WORK` below. READER is `kafka`, Spark's own Kafka source, which reads from the broker at ADDRESS;
-`txnkafka`, which reads the log directory ADDRESS; `crossing`, which sends ADDRESS prepared rows; or `alone`,
+`txnkafka`, which reads the log directory ADDRESS; `broker`, which is txnkafka's source over the broker at
+ADDRESS; `crossing`, which sends ADDRESS prepared rows; or `alone`,
 which does the work of a txnkafka task without Spark.
 """
 
@@ -29,6 +30,7 @@ from txnkafka.spark.tables import find_table
 WORD = "eu-west-2"
 MIDDLE = b"n"  # the middle of the first letters of the keys
 TOPIC = "bench"
+OF_BROKER = {"kafka": "kafka", "broker": "txnkafka"}
 ALL_COLUMNS = None
 Work = Callable[[SparkSession, str, str], object]
 Matches = Callable[[pa.RecordBatch], pa.Array]
@@ -53,8 +55,8 @@ def session(cores: str) -> SparkSession:
 
 def rows(spark: SparkSession, reader: str, address: str, schema: str | None = ALL_COLUMNS) -> DataFrame:
     """Return all records; a schema narrows ours, Spark's own source does not need one."""
-    if reader == "kafka":
-        source = spark.read.format("kafka").option("kafka.bootstrap.servers", address)
+    if reader in OF_BROKER:
+        source = spark.read.format(OF_BROKER[reader]).option("kafka.bootstrap.servers", address)
         return source.option("subscribe", TOPIC).option("kafka.isolation.level", "read_committed").load()
     if reader == "crossing":
         return crossing(spark, int(address), schema)
@@ -229,6 +231,18 @@ def search(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]
     return aggregate(spark, reader, address, contains_word, f"contains(value, cast('{WORD}' as binary))")
 
 
+def streamed(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Stream all records from the first one on, in one batch that is not written; return their number."""
+    source = spark.readStream.format(OF_BROKER.get(reader, "txnkafka")).option("subscribe", TOPIC)
+    source = source.option("kafka.isolation.level", "read_committed").option("startingOffsets", "earliest")
+    source = source.option("kafka.bootstrap.servers" if reader in OF_BROKER else "path", address)
+    with tempfile.TemporaryDirectory() as folder:
+        sink = source.load().writeStream.format("noop").trigger(availableNow=True)
+        query = sink.option("checkpointLocation", folder).start()
+        query.awaitTermination()
+        return (sum(progress["numInputRows"] for progress in query.recentProgress),)
+
+
 # the timed function, and the one for the digest
 WORK: dict[str, tuple[Work, Work]] = {
     "sql": (value_bytes, totals),
@@ -244,6 +258,7 @@ WORK: dict[str, tuple[Work, Work]] = {
     "batches": (batch_records, batch_records),
     "export": (exported, exported),
     "findings": (findings, findings),
+    "stream": (streamed, totals),
 }
 
 

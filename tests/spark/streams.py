@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming import StreamingQuery
 
-__all__ = ["Rows", "run", "started"]
+__all__ = ["Rows", "flat", "run", "started"]
 
 CONNECT = "Python worker failed to connect back"
 ATTEMPTS = 5  # Spark waits only ten seconds for its worker, which a busy machine exceeds
@@ -49,3 +50,8 @@ def started(
     stream = spark.readStream.format("txnkafka").option("startingOffsets", "earliest").options(**options)
     writer = stream.load(path).writeStream.foreachBatch(take).trigger(availableNow=True)
     return writer.option("checkpointLocation", str(checkpoint)).start()
+
+
+def flat(rows: Rows) -> list[Any]:
+    """The rows of all batches in their order."""
+    return [*chain(*(rows[number] for number in sorted(rows)))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -12,58 +11,13 @@ from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
-from tests.golden.cases import case
 from tests.spark.conftest import SPARK
-from tests.spark.streams import Rows, run, started
+from tests.spark.streams import flat, run, started
 from tests.unit.logdir.logs import batch, write_log
 from tests.unit.spark.stream_logs import log
 
 OFFSETS = "offset"
 OPEN = {"producer_id": 7, "producer_epoch": 3, "transactional": True}
-# Spark before 4.2 lets a Python source take part in AvailableNow only with all data at once
-LIMITED = pytest.mark.skipif(SPARK < (4, 2), reason="Spark before 4.2: AvailableNow is one batch")
-
-
-def flat(rows: Rows) -> list[Any]:
-    return [*chain(*(rows[number] for number in sorted(rows)))]
-
-
-@LIMITED
-@pytest.mark.parametrize("name", ["interleaved", "compacted"])
-def test_the_rows_are_those_of_a_batch(spark: SparkSession, tmp_path: Path, name: str) -> None:
-    path, limit = str(case(name).answered), {"maxOffsetsPerTrigger": "300"}
-    columns = "topic, partition, offset, key, value, timestamp, timestampType, to_json(headers)"
-    rows = run(spark, path, tmp_path, columns, includeHeaders="true", **limit)
-    whole = spark.read.format("txnkafka").option("includeHeaders", "true").load(path)
-    assert len(rows) > 1
-    assert sorted(map(str, flat(rows))) == sorted(
-        str(tuple(row)) for row in whole.selectExpr(*columns.split(", ")).collect()
-    )
-
-
-@LIMITED
-def test_a_query_is_restarted_after_a_crash(spark: SparkSession, tmp_path: Path) -> None:
-    """Spark had planned a batch, and perhaps run it, but not committed it; since then the log has grown."""
-    root, checkpoint = tmp_path / "logs", tmp_path / "checkpoint"
-    root.mkdir()
-    log(root, batches=4)
-    options = {"maxOffsetsPerTrigger": "3"}
-    first = run(spark, str(root), checkpoint, OFFSETS, **options)
-    assert [len(first[number]) for number in sorted(first)] == [3, 3, 2]
-    for kept, repeated in ((1, [1, 2]), (None, [0, 1, 2])):
-        for commit in (checkpoint / "commits").iterdir():
-            number = commit.name.strip(".").split(".")[0]
-            if number.isdecimal() and (kept is None or int(number) >= kept):
-                commit.unlink()
-        for entry in (checkpoint / "offsets").iterdir():
-            number = entry.name.strip(".").split(".")[0]
-            if number.isdecimal() and int(number) > repeated[0]:
-                entry.unlink()
-        log(root, batches=5)
-        again = run(spark, str(root), checkpoint, OFFSETS, **options)
-        assert again[repeated[0]] == first[repeated[0]]
-        rest = [*chain(*(first[number] for number in range(repeated[0])))]
-        assert rest + flat(again) == [(offset,) for offset in range(10)]
 
 
 def test_a_task_that_is_retried_gives_the_same_rows(spark: SparkSession, tmp_path: Path) -> None:
@@ -111,9 +65,3 @@ def test_lost_offsets_fail_the_query(spark: SparkSession, tmp_path: Path) -> Non
         run(spark, str(root), checkpoint)
     rows = run(spark, str(root), checkpoint, OFFSETS, failOnDataLoss="false")
     assert flat(rows) == [(8,), (9,)]
-
-
-def test_an_invalid_option_is_named(spark: SparkSession, tmp_path: Path) -> None:
-    log(tmp_path)
-    with pytest.raises(PySparkException, match="option endingOffsets: a stream has no end"):
-        run(spark, str(tmp_path), tmp_path / "checkpoint", endingOffsets="latest")

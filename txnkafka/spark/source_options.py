@@ -84,7 +84,7 @@ def _broker(options: Mapping[str, str]) -> dict[str, str] | None:
         name = f"kafka.{next(iter(settings))}"
         raise ValueError(f"option {name} is for a broker: give kafka.{BOOTSTRAP} too, or leave it out")
     from txnkafka.client.client_config import parse_bootstrap, read_config
-    from txnkafka.spark.broker.source_client import SourceConfig
+    from txnkafka.spark.broker.source_config import SourceConfig
 
     try:
         parse_bootstrap(read_config(SourceConfig, settings).bootstrap_servers)

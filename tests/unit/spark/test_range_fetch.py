@@ -11,7 +11,7 @@ from tests.unit.logdir.logs import batch
 from txnkafka import TopicPartition
 from txnkafka.errors import KafkaError, OffsetOutOfRangeError
 from txnkafka.spark.broker.range_fetch import RangeFetch
-from txnkafka.spark.broker.source_client import SourceConfig
+from txnkafka.spark.broker.source_config import SourceConfig
 from txnkafka.spark.log_bounds import OffsetRange
 from txnkafka.wire.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from txnkafka import TopicPartition
+from txnkafka.spark.source import TxnKafkaDataSource
 from txnkafka.spark.source_options import SourceOptions, parse_source_options
 from txnkafka.spark.stream.limits import TriggerLimits
 
@@ -60,3 +61,12 @@ def test_invalid_options_of_a_stream_are_refused(given: dict[str, str], message:
     with pytest.raises(ValueError) as caught:  # noqa: PT011
         options(**given)
     assert message in str(caught.value)
+
+
+def test_the_reader_raises_the_error_of_an_option() -> None:
+    """When Spark calls it: from ``streamReader`` Spark would hide the error in one of its own."""
+    source = TxnKafkaDataSource({"path": "/logs", "endingOffsets": "latest"})
+    reader = source.streamReader(source.schema())
+    for asked in (reader.initialOffset, reader.latestOffset):  # Spark 4.0 calls the latter first
+        with pytest.raises(ValueError, match="option endingOffsets: a stream has no end"):
+            asked()

@@ -17,7 +17,7 @@ from txnkafka.wire.schema import ZERO_UUID
 
 if TYPE_CHECKING:
     from txnkafka.client.cluster import Cluster
-    from txnkafka.spark.broker.source_client import SourceConfig
+    from txnkafka.spark.broker.source_config import SourceConfig
     from txnkafka.spark.log_bounds import OffsetRange
 
 _FIRST_WITH_IDS: Final = 13

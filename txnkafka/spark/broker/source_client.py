@@ -3,34 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from txnkafka.client.admin.admin_config import AdminConfig
 from txnkafka.client.admin.transactions import TransactionCalls
 from txnkafka.client.client import Client
 from txnkafka.client.cluster import Cluster
 from txnkafka.client.consumer.list_offsets import EARLIEST, LATEST, OffsetLookup
-from txnkafka.config import row
 from txnkafka.error_codes import ErrorCode
 from txnkafka.errors import error_for
 from txnkafka.model import TopicPartition
 from txnkafka.spark.broker.range_fetch import RangeFetch
+from txnkafka.spark.broker.source_config import SourceConfig
 from txnkafka.spark.log_bounds import LogBounds, OffsetRange
 
 if TYPE_CHECKING:
     from txnkafka.client.admin.transaction_types import ProducerState, TransactionDescription
     from txnkafka.client.consumer.fetched_data import FetchedData
-
-
-@dataclass(frozen=True, kw_only=True)
-class SourceConfig(AdminConfig):
-    """The settings ``kafka.…`` of the source. Times in milliseconds, sizes in bytes."""
-
-    fetch_max_wait_ms: int = row("longest time that the broker waits for records", 500, 0)
-    max_partition_fetch_bytes: int = row(
-        "bytes after which a response ends, two of which a task has in memory; Java has 1 MiB", 8 << 20, 1
-    )
 
 
 class SourceClient(Client[SourceConfig]):

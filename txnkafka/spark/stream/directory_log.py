@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, TypeVar
 
 from txnkafka.errors import FileChangedError, LogDirError
@@ -75,8 +76,9 @@ class DirectoryLog:
         log_dir = self._log_dir = open_log_dir(self._paths, self._options, self._report)
         named = self._named(log_dir, may_be_gone=not self._options.fail_on_data_loss)
         sources = {source.topic_partition: source for source in log_dir.sources}
+        before = self._followed
         self._followed = {
-            name: _again(lambda name=name: self._look_at(sources[name], self._followed.get(name)))  # type: ignore[misc]
+            name: _again(partial(self._look_at, sources[name], before.get(name)))
             for name in selected(named, self._options)
         }
         return {name: followed.bounds for name, followed in self._followed.items()}

@@ -27,7 +27,7 @@ class TriggerLimits(NamedTuple):
         ):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        if None not in (self.min_offsets, self.max_offsets) and self.min_offsets > self.max_offsets:  # type: ignore[operator]
+        if self.max_offsets is not None and (self.min_offsets or 0) > self.max_offsets:
             raise ValueError(
                 f"minOffsetsPerTrigger ({self.min_offsets}) is above maxOffsetsPerTrigger "
                 f"({self.max_offsets})"
