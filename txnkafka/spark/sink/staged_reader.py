@@ -1,5 +1,5 @@
-"""Reads staged batches on the driver, and checks them: their CRC is computed anew when they get a producer,
-so a damaged one would be published as a good one."""
+"""Reads staged batches on the driver, and checks them: a broker refuses a damaged batch, but as one damaged
+in the network, which the producer repeats for minutes."""
 
 from __future__ import annotations
 
