@@ -1,4 +1,4 @@
-"""The source over a broker: the rows are those of its files, in batches and streams."""
+"""The source over a broker gives the rows of the broker's files, in batches and streams."""
 
 from __future__ import annotations
 

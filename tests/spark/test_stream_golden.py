@@ -20,7 +20,7 @@ SIZES = (
     {"maxBytesPerTrigger": "1k"},
     {"maxBytesPerTrigger": "40k", "maxOffsetsPerTrigger": "1000", "minPartitions": "3"},
 )
-STEP = 1 if LONG else 13  # in make test every thirteenth directory: all of them take minutes
+STEP = 1 if LONG else 13  # in make test every thirteenth directory: the whole set takes minutes
 SAMPLE = [(size, place) for place in range(len(SIZES)) for size in [SIZES[place]]]
 Rows = list[tuple[str, int, int, bytes | None, bytes | None]]
 

@@ -59,8 +59,8 @@ def parse_source_options(options: Mapping[str, str], *, streaming: bool = False)
 
 
 def either_options(batch: Callable[[], SourceOptions], options: Mapping[str, str]) -> SourceOptions:
-    """Return the options of a batch, or those of a stream: Spark asks for a schema before it says which it
-    is. Raises ValueError, as for a batch, if they are valid for neither."""
+    """Return the options of a batch, or of a stream: Spark requests a schema without the kind of query.
+    Raises ValueError, as for a batch, if they are valid for neither."""
     try:
         return batch()
     except ValueError:

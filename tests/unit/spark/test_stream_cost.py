@@ -1,4 +1,4 @@
-"""What a stream reads of a directory: counted in file operations, which do not depend on the machine."""
+"""File operations of a stream over a directory: their number does not depend on the machine."""
 
 from __future__ import annotations
 

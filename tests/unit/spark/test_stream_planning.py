@@ -35,7 +35,7 @@ def test_offsets_are_the_same_after_json(
 def test_offsets_look_like_those_of_sparks_source() -> None:
     assert StreamOffsets({B: 5, A: 3}).to_json() == {"a": {"0": 3, "1": 5}}
     for wrong in ({"0": 5}, {"a": {"x": 5}}, {"a": {"0": None}}, {"a": [1]}):
-        with pytest.raises(ValueError, match="the checkpoint is that of another source"):
+        with pytest.raises(ValueError, match="another source wrote the checkpoint"):
             StreamOffsets.of(wrong)
 
 
@@ -87,7 +87,7 @@ def test_ranges_tile_the_offsets_within_the_limit(
         ({}, {A: LogBounds(3, 9, 9)}, {A: 3}, ["a-0: offsets 0 to 2 of the new partition deleted"]),
         ({A: 50}, {A: LogBounds(0, 7, 9)}, {A: 7}, ["a-0 now ends at offset 9; it was read up to 50"]),
         ({A: 5, B: 4}, {A: LogBounds(0, 9, 9)}, {A: 5}, ["a-1 is gone; it was read up to offset 4"]),
-        ({A: 5}, {A: LogBounds(0, 9, 9, 5)}, {A: 5}, []),  # compacted only what was read
+        ({A: 5}, {A: LogBounds(0, 9, 9, 5)}, {A: 5}, []),  # all compacted offsets were read
         ({A: 5}, {A: LogBounds(0, 9, 9, 6)}, {A: 5}, ["a-0 was compacted up to offset 6"]),
     ],
 )

@@ -112,8 +112,7 @@ def clipped(ranges: Iterable[OffsetRange], options: ReadOptions) -> Iterator[Off
 
 
 def divided_ranges(ranges: Iterable[OffsetRange], options: ReadOptions) -> list[OffsetRange]:
-    """Divide ranges into tasks, so that there are about ``minPartitions``, and no task has more offsets than
-    ``maxRecordsPerPartition``."""
+    """Divide ranges into about ``minPartitions`` tasks, of at most ``maxRecordsPerPartition`` offsets."""
     found = list(ranges)
     total = sum(part.end - part.start for part in found)
     wanted, most = options.min_partitions or 0, options.max_records_per_partition or total or 1

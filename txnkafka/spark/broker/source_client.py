@@ -35,7 +35,7 @@ class SourceClient(Client[SourceConfig]):
         self._transactions = TransactionCalls(self._cluster, self.config)
 
     def partitions(self, topics: Iterable[str] | None) -> list[TopicPartition]:
-        """Return the partitions of these topics that exist, or of all topics."""
+        """Return the existing partitions of these topics, or of all topics."""
         if topics is None:
             self._cluster.wants_all = True
         else:
@@ -62,8 +62,8 @@ class SourceClient(Client[SourceConfig]):
     def offsets(
         self, timestamps: Mapping[TopicPartition, int], *, committed: bool
     ) -> dict[TopicPartition, int]:
-        """Return the offsets of ListOffsets: of the first record at a time in milliseconds or later, -1 if
-        there is none; or at ``EARLIEST`` and ``LATEST``."""
+        """Return the offsets of ListOffsets: of the first record at a time in milliseconds or later, or -1;
+        and for ``EARLIEST`` and ``LATEST``."""
         if not timestamps:
             return {}
         found = self._reactor.run(self._lookups[committed].all(timestamps, self._timeout_ms))

@@ -60,8 +60,8 @@ class _Followed:
 
 
 class DirectoryLog:
-    """Raises LogDirError, UnknownTopicOrPartitionError and ValueError for directories and partitions that do
-    not exist, when they are looked at."""
+    """Each look raises LogDirError, UnknownTopicOrPartitionError and ValueError for directories and
+    partitions that do not exist."""
 
     def __init__(self, paths: Sequence[str], options: ReadOptions) -> None:
         self._paths = paths
@@ -190,7 +190,7 @@ class DirectoryLog:
         followed = self._followed[name]
         try:
             plan = self._resumed(followed, part, unit_bytes)
-        except (FileChangedError, LogDirError) as error:  # since it was looked at
+        except (FileChangedError, LogDirError) as error:  # changed since the last look
             LOG.info("%s is planned again: %s", name, error)
             followed = self._followed[name] = self._seen(PartitionView(followed.view.source), None)
             plan = self._resumed(followed, part, unit_bytes)

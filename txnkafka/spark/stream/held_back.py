@@ -61,7 +61,7 @@ class HeldBackLog:
         self._next: dict[tuple[TopicPartition, int, int], int] = {}
 
     def report(self, found: Iterable[HeldBack], now_ms: int) -> None:
-        """Log what is due."""
+        """Log the transactions that are due."""
         due = {}
         for each in found:
             key = each.topic_partition, each.producer_id, each.offset

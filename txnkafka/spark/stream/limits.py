@@ -36,8 +36,8 @@ class TriggerLimits(NamedTuple):
 
 
 def shares(available: Mapping[TopicPartition, int], limit: int, turn: int = 0) -> dict[TopicPartition, int]:
-    """Divide ``limit`` among partitions in proportion to what is available in each. The sum is the limit, or
-    all that is available.
+    """Divide ``limit`` among partitions in proportion to the available numbers. The sum is the limit, or all
+    that is available.
 
     Each partition with something gets at least 1, so that none waits for the others; if the limit is too
     small for that, some get 1, and others at another ``turn``."""

@@ -16,7 +16,7 @@ from txnkafka.spark.stream.stream_offsets import StreamOffsets
 
 
 class Begins(NamedTuple):
-    """Where to continue in each partition that exists, and the losses before, as texts."""
+    """The next offset of each existing partition, and the losses before it, as texts."""
 
     offsets: dict[TopicPartition, int]
     losses: list[str]

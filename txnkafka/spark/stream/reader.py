@@ -107,7 +107,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return {**found, "#heldBack": held_back} if held_back else found
 
     def partitions(self, start: Json, end: Json) -> list[InputPartition]:
-        """Return the tasks of a batch. Raises OffsetOutOfRangeError if offsets of it were lost."""
+        """Return the tasks of a batch. Raises OffsetOutOfRangeError for lost offsets."""
         self._end = end
         if start == end:
             return []

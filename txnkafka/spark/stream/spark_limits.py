@@ -9,14 +9,14 @@ if TYPE_CHECKING:
     from txnkafka.spark.stream.limits import TriggerLimits
 
     class SupportsTriggerAvailableNow:
-        """Tells Spark that the reader has ``prepareForTriggerAvailableNow``."""
+        """Marks a reader that has ``prepareForTriggerAvailableNow``."""
 else:
     try:
         from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
     except ImportError:
 
         class SupportsTriggerAvailableNow:
-            """Earlier versions do not ask for it."""
+            """Earlier versions do not use it."""
 
 
 def read_limit(limits: TriggerLimits) -> Any:

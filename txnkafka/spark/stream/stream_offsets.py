@@ -1,7 +1,7 @@
 """The offsets of a stream, as Spark keeps them in the checkpoint of a query.
 
-They are those of Spark's Kafka source, ``{"orders": {"0": 23}}``, with two additions, whose names cannot be
-those of topics. ``#first`` has the offsets where the first batch begins: Spark does not record them, and asks
+They look like the offsets of Spark's Kafka source, ``{"orders": {"0": 23}}``, with two additions, whose names
+are invalid for topics. ``#first`` has the offsets where the first batch begins: Spark does not record them, and asks
 for the initial offsets again if the first batch is repeated after a restart. ``#cleaned`` has, for compacted
 partitions, the offset up to which the log was compacted when the range was chosen.
 """
@@ -43,8 +43,8 @@ class StreamOffsets(NamedTuple):
             )
         except (AttributeError, TypeError, ValueError) as error:
             raise ValueError(
-                f'{given!r} are not offsets such as {{"orders": {{"0": 23}}}}: the checkpoint is that of '
-                "another source; start the query with a new checkpointLocation"
+                f'{given!r} are not offsets such as {{"orders": {{"0": 23}}}}: another source wrote the '
+                "checkpoint; start the query with a new checkpointLocation"
             ) from error
 
     def to_json(self) -> dict[str, Any]:
