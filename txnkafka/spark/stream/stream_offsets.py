@@ -1,9 +1,9 @@
 """The offsets of a stream, as Spark keeps them in the checkpoint of a query.
 
 They look like the offsets of Spark's Kafka source, ``{"orders": {"0": 23}}``, with two additions, whose names
-are invalid for topics. ``#first`` has the offsets where the first batch begins: Spark does not record them, and asks
-for the initial offsets again if the first batch is repeated after a restart. ``#cleaned`` has, for compacted
-partitions, the offset up to which the log was compacted when the range was chosen.
+are invalid for topics. ``#first`` has the offsets where the first batch begins: Spark does not record them,
+and asks for the initial offsets again if the first batch is repeated after a restart. ``#cleaned`` has, for
+compacted partitions, the offset up to which the log was compacted when the range was chosen.
 """
 
 from __future__ import annotations
