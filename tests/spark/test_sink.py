@@ -75,11 +75,8 @@ def test_a_batch_write_with_a_version_is_there_once(spark: SparkSession, data: P
 @pytest.mark.parametrize(
     ("columns", "options", "text"),
     [
-        ("id", {"topic": "out"}, "column value is missing"),
         ("value, id", {"topic": "out"}, "unknown column id"),
-        ("value", {}, "no topic: give the option topic"),
         ("value", {"topic": "gone"}, "the target has no topic gone: create it first"),
-        ("value", {"topic": "out", "subscribe": "out"}, "unknown option subscribe of the sink"),
     ],
 )
 def test_errors_before_anything_is_written(

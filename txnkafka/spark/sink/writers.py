@@ -7,7 +7,7 @@ it to the tasks of a batch, and one to commit the batch; only the first one asks
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import datasource
 
@@ -22,6 +22,8 @@ from txnkafka.spark.sink.target import open_target, topic_layouts
 from txnkafka.spark.worker import settled
 from txnkafka.staging import remove_staged
 
+_HAS_ARROW: Final = hasattr(datasource, "DataSourceStreamArrowWriter")  # from Spark 4.1 on
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -31,17 +33,21 @@ if TYPE_CHECKING:
 
     from txnkafka.spark.sink.row_encoder import TopicLayout
 
+    _BatchBase = datasource.DataSourceArrowWriter
+    _StreamBase = datasource.DataSourceStreamArrowWriter
+elif _HAS_ARROW:
+    _BatchBase, _StreamBase = datasource.DataSourceArrowWriter, datasource.DataSourceStreamArrowWriter
+else:
+    _BatchBase, _StreamBase = datasource.DataSourceWriter, datasource.DataSourceStreamWriter
+
 _COMMITS: Final = "python_streaming_sink_runner"  # the module of the process that commits a stream's batch
-_HAS_ARROW: Final = hasattr(datasource, "DataSourceStreamArrowWriter")  # from Spark 4.1 on
-_BatchBase: Any = datasource.DataSourceArrowWriter if _HAS_ARROW else datasource.DataSourceWriter
-_StreamBase: Any = datasource.DataSourceStreamArrowWriter if _HAS_ARROW else datasource.DataSourceStreamWriter
 
 
 def batch_writer(options: Mapping[str, str], schema: StructType, *, overwrite: bool) -> DataSourceWriter:
     """Return the writer of ``df.write``. Raises ValueError for wrong options and columns, LogDirError and
     KafkaError for a target that cannot be opened."""
     _refuse_overwrite(overwrite)
-    return BatchWriter(*_prepared(options, schema, is_stream=False))  # type: ignore[no-any-return]
+    return BatchWriter(*_prepared(options, schema, is_stream=False))
 
 
 def stream_writer(
@@ -49,7 +55,7 @@ def stream_writer(
 ) -> DataSourceStreamWriter:
     """Return the writer of ``df.writeStream``. Raises like ``batch_writer``."""
     _refuse_overwrite(overwrite)
-    return StreamWriter(*_prepared(options, schema, is_stream=True))  # type: ignore[no-any-return]
+    return StreamWriter(*_prepared(options, schema, is_stream=True))
 
 
 def _prepared(
@@ -65,9 +71,7 @@ def _prepared(
 
 def _refuse_overwrite(overwrite: bool) -> None:
     if overwrite:
-        raise ValueError(
-            "a log is only appended to: use mode('append'), and outputMode('append') or 'update'"
-        )
+        raise ValueError("a log is only appended to: use mode('append') or outputMode('append')")
 
 
 class _Writer:
