@@ -42,6 +42,7 @@ cdef extern from "Python.h":
 cdef enum:
     INLINE_SIZE = 512
     UUID_CHARACTERS = 22
+    MOST_UUIDS = 1024
 
 cdef str UNKNOWN = "unknown_tagged_fields"
 cdef list NOTHING = []
@@ -256,13 +257,20 @@ cdef int write_float(Part part, object value, Output out) except -1:
     return 0
 
 
+cdef dict UUIDS = {}  # those of topics are written with each request
+
+
 cdef int write_uuid(Part part, object value, Output out) except -1:
-    cdef bytes data = b""
-    if isinstance(value, str) and len(value) == UUID_CHARACTERS:
+    cdef bytes data = UUIDS.get(value, b"") if isinstance(value, str) else b""
+    if not data and isinstance(value, str) and len(value) == UUID_CHARACTERS:
         try:
             data = urlsafe_b64decode(value + "==")
         except ValueError:
             pass
+        if PyBytes_GET_SIZE(data) == 16:
+            if len(UUIDS) >= MOST_UUIDS:
+                UUIDS.clear()
+            UUIDS[value] = data
     if PyBytes_GET_SIZE(data) == 16:
         memcpy(out.more(16), PyBytes_AS_STRING(data), 16)
         return 0

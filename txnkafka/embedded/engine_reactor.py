@@ -33,9 +33,12 @@ class EngineReactor(Reactor):
         self._is_resting = False
         self._deadline = 0  # of the engine, in its ticks
         self._rests_until = 1 << 62  # the deadline at which the keeper wakes up by itself
+        self._is_looked_at = False  # since the last call of the engine, the keeper knows what is due
 
     def wall_ms(self) -> int:
-        """Return the wall-clock time, and report the passing of time to the engine."""
+        """Return the wall-clock time, and report the passing of time to the engine. Each call of the engine
+        asks for it."""
+        self._is_looked_at = False
         self.engine.ticks.tell(self.clock.running_ms())
         return self.clock.now_ms()
 
@@ -79,10 +82,12 @@ class EngineReactor(Reactor):
 
     def _leave(self) -> None:
         super()._leave()
-        engine = self.engine
-        is_due = engine.is_flush_awaited or len(engine.jobs) or not engine.is_quiet(self.wall_ms())
-        if is_due or self._deadline < self._rests_until:  # the caller has learned of an earlier deadline
-            self._start_keeper()
-            self._wake_keeper()
+        if not self._is_looked_at:
+            engine = self.engine
+            is_due = engine.is_flush_awaited or len(engine.jobs) or not engine.is_quiet(self.wall_ms())
+            if is_due or self._deadline < self._rests_until:  # the caller has learned of an earlier deadline
+                self._start_keeper()
+                self._wake_keeper()
+            self._is_looked_at = True
         if self.on_leave is not None:
             self.on_leave()

@@ -32,7 +32,7 @@ class StickyPartition:
 
     def _next(self) -> int:
         queues = self._queues()
-        return chosen(queues, random_below)
+        return chosen(queues, random_below) if len(queues) > 1 else queues[0][0]
 
 
 def chosen(queues: Sequence[tuple[int, int]], below: Callable[[int], int]) -> int:

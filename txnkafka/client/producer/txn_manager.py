@@ -44,6 +44,7 @@ class TransactionManager:
 
     def __init__(self, transactional_id: str | None, on_change: Callable[[], None]) -> None:
         self.transactional_id = transactional_id
+        self.is_transactional = transactional_id is not None
         self.state = State.UNINITIALIZED
         self.error: KafkaError | None = None
         self.producer: ProducerIdAndEpoch = NO_PRODUCER
@@ -59,11 +60,6 @@ class TransactionManager:
         self._to_renumber: set[TopicPartition] = set()
 
     # States
-
-    @property
-    def is_transactional(self) -> bool:
-        """Return whether the producer has a transactional id."""
-        return self.transactional_id is not None
 
     @property
     def has_producer(self) -> bool:

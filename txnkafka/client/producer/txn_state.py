@@ -26,6 +26,8 @@ class State(enum.Enum):
     FATAL_ERROR = enum.auto()
     """Only ``close`` is possible."""
 
+    __hash__ = object.__hash__  # as they are compared, by identity; Enum hashes the name, in Python
+
 
 SOURCES: Final[dict[State, frozenset[State]]] = {
     State.UNINITIALIZED: frozenset((State.READY, State.ABORTABLE_ERROR)),
