@@ -207,6 +207,21 @@ def test_a_named_topic_that_is_gone(
         Stream(tmp_path, failOnDataLoss="false", **choice)
 
 
+def test_a_topic_that_was_created_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def created(topic_id: str, batches: int) -> None:
+        log(tmp_path, batches=batches)
+        (tmp_path / "t-0" / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}\n")
+
+    created("AAAAAAAAAAAAAAAAAAAAAQ", 2)
+    strict, lenient = (Stream(tmp_path, failOnDataLoss=each) for each in ("true", "false"))
+    assert offsets(strict.trigger()) == offsets(lenient.trigger()) == [0, 1, 2, 3]
+    created("AAAAAAAAAAAAAAAAAAAAAg", 4)
+    with pytest.raises(OffsetOutOfRangeError, match="t-0: the topic was deleted and created again"):
+        strict.end()
+    assert offsets(lenient.trigger()) == [4, 5, 6, 7]
+    assert "its new offsets below 4 are not read" in caplog.text
+
+
 def test_compaction_of_offsets_that_were_not_read(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write_log(tmp_path, "t-0", {0: [batch(0)], 2: [batch(2)], 4: [batch(4)]})
     checkpoint = tmp_path / "cleaner-offset-checkpoint"

@@ -56,8 +56,16 @@ class SourceClient(Client[SourceConfig]):
         starts = self.offsets(dict.fromkeys(names, EARLIEST), committed=False)
         log_ends = self.offsets(dict.fromkeys(names, LATEST), committed=False)
         ends = self.offsets(dict.fromkeys(names, LATEST), committed=True) if committed else log_ends
-        # the log may have grown between the two requests
-        return {name: LogBounds(starts[name], ends[name], max(log_ends[name], ends[name])) for name in names}
+        topics = self._cluster.topics
+        return {
+            name: LogBounds(
+                starts[name],
+                ends[name],
+                max(log_ends[name], ends[name]),  # the log may have grown between the two requests
+                topic_id=topics[name.topic].topic_id if name.topic in topics else None,
+            )
+            for name in names
+        }
 
     def offsets(
         self, timestamps: Mapping[TopicPartition, int], *, committed: bool

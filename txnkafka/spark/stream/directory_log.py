@@ -176,7 +176,10 @@ class DirectoryLog:
         with closing(view):
             request = self._options.request
             end = end_of(view, request)
-            bounds = LogBounds(view.log_start_offset, end, view.log_end_offset, view.source.cleaned_to)
+            source = view.source
+            bounds = LogBounds(
+                view.log_start_offset, end, view.log_end_offset, source.cleaned_to, source.topic_id
+            )
             if checkpoint is None or end < bounds.log_end:
                 # an empty plan: the next look need not read the headers again
                 bound = replace(request, start_offset=end if checkpoint is None else None, end_offset=end)
@@ -253,11 +256,10 @@ def _is_unchanged(view: PartitionView, before: _Followed) -> bool:
     another content is noticed when it grows."""
     now, then = view.source, before.view.source
     seen = before.checkpoint.seen
-    if seen is None or (now.log_start_offset, now.cleaned_to, now.clean_shutdown) != (
-        then.log_start_offset,
-        then.cleaned_to,
-        then.clean_shutdown,
-    ):
+    facts = [
+        (each.log_start_offset, each.cleaned_to, each.clean_shutdown, each.topic_id) for each in (now, then)
+    ]
+    if seen is None or facts[0] != facts[1]:
         return False
     files = [(segment.path, segment.size) for segment in view.files.segments]
     return (

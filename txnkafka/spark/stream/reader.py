@@ -60,6 +60,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._clock = SystemClock() if clock is None else clock
         self._opened: StreamLog | None = None
         self._bounds: Mapping[TopicPartition, LogBounds] | None = None  # until they are planned
+        self._topic_ids: dict[TopicPartition, str | None] = {}
         self._initial: StreamOffsets | None = None
         self._end: Json | None = None
         self._target: Mapping[TopicPartition, int] | None = None
@@ -148,7 +149,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             # partitions that are new since then belong to the next run
             bounds = {name: here for name, here in bounds.items() if name in target or name in given.offsets}
         found = begins_of(given, bounds)
-        self._lose(found.losses)
+        self._lose([*self._created_again(given, bounds), *found.losses])
         begins = found.offsets
         ends = {}
         for name, here in bounds.items():
@@ -164,6 +165,16 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_ms = self._clock.running_ms()
         first = given.offsets if given.is_initial else None
         return StreamOffsets(ends, _cleaned(bounds), first).to_json()
+
+    def _created_again(self, given: StreamOffsets, bounds: Mapping[TopicPartition, LogBounds]) -> list[str]:
+        """Return the losses of topics that were deleted and created again while the query ran."""
+        known = self._topic_ids
+        self._topic_ids = {**known, **{name: here.topic_id for name, here in bounds.items()}}
+        return [
+            f"{name}: the topic was deleted and created again; its new offsets below {offset} are not read"
+            for name, offset in given.offsets.items()
+            if name in bounds and known.get(name) not in (None, bounds[name].topic_id)
+        ]
 
     def _waits(
         self, begins: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int], limits: TriggerLimits
