@@ -32,6 +32,7 @@ def fill(broker: Broker, say: Callable[[str], None]) -> None:
 def copy(broker: Broker, say: Callable[[str], None]) -> None:
     """Copy, with the offsets of the group in the same transaction."""
     producer = broker.producer(transactional_id="copier")
+    producer.init_transactions()  # aborts an open transaction, whose offsets the consumer would wait for
     # a static member takes the place of its killed predecessor at once (KIP-345)
     membership = {"group_id": "copier", "group_instance_id": "copier", "enable_auto_commit": False}
     consumer = broker.consumer("in", **membership)
