@@ -45,7 +45,8 @@ def dies(clients: Clients, options: SinkOptions) -> None:
     class Target:
         def producer(self, **settings: object) -> Dying:
             made = clients.producer(**settings)
-            made.__class__, made.step, made.left = Dying, "commit_transaction", 1  # type: ignore[attr-defined]
+            made.__class__ = Dying
+            made.step, made.left = "commit_transaction", 1  # type: ignore[attr-defined]
             return made  # type: ignore[return-value]
 
         admin = clients.admin

@@ -1,7 +1,7 @@
 """Files that are written anywhere, and take effect when another process has read them.
 
-A file has a unique name that no reader looks for. It is durable before its name is told to anybody. Nobody
-else removes it while it is written, so a file whose writer was killed stays; ``orphans`` finds these by age.
+A file has a unique name that no reader looks for, and is durable before its name is returned. A file whose
+writer was killed stays; ``orphans`` finds such files by age.
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ class Publication(NamedTuple):
             raise ValueError(f"{text!r:.100} is not the id of a batch") from None
 
     def after(self, batch: BatchId) -> Publication:
-        """Return what is recorded with the batch."""
+        """Return the publication to record with the batch."""
         others = [run for run in self.runs if run != batch.run]
         runs = [*others, batch.run] if batch.run else others
         return Publication(batch.number, batch.owner, tuple(runs[-_RUNS:]))
@@ -68,7 +68,7 @@ class Verdict(enum.Enum):
 
 
 class Case(NamedTuple):
-    """A row of the table: None in a field stands for any."""
+    """A row of the table. None in a field matches any value."""
 
     is_recorded: bool
     is_owner: bool | None

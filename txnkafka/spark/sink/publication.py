@@ -45,8 +45,8 @@ def publish(
     """Publish a batch, unless it was published. A batch without id is published with a fresh transactional
     id.
 
-    Raises BatchRefusedError; ProducerFencedError if another publication with the same transactional id began
-    meanwhile; LogDirError and KafkaStorageError for staged files; KafkaError of the producer, OSError.
+    Raises BatchRefusedError; ProducerFencedError if another publication with the same transactional id has
+    begun; LogDirError and KafkaStorageError for staged files; KafkaError of the producer, OSError.
     Nothing is published then, except after KafkaTimeoutError of the commit, whose result is unknown until the
     batch is published again."""
     transactional_id = options.transactional_id or f"txnkafka-{unique_name()}"

@@ -33,7 +33,7 @@ def check_rows(schema: StructType, topic: str | None) -> None:
     if topic is None and "topic" not in names:
         raise ValueError("no topic: give the option topic, or a column topic")
     if len(set(names)) < len(names):
-        raise ValueError(f"a column is there twice: {', '.join(names)}")
+        raise ValueError(f"two columns have one name: {', '.join(names)}")
     for field in schema.fields:
         if field.name in IGNORED:
             continue

@@ -99,7 +99,7 @@ def _identity(given: Mapping[str, str], *, is_stream: bool) -> tuple[str | None,
     if (app is None) != (version is None):
         raise ValueError("txnAppId and txnVersion need each other: they identify a batch write together")
     if app is not None and name is not None and app != name:
-        raise ValueError("transactionalId and txnAppId are two names for one id: give one of them")
+        raise ValueError("transactionalId and txnAppId name the same id: give one of them")
     for option, value in (("transactionalId", name), ("txnAppId", app)):
         if value == "":
             raise ValueError(f"option {option} is empty")
@@ -138,7 +138,10 @@ def _local(path: str, option: str) -> str:
 def _check_clients(options: SinkOptions) -> None:
     for name in _OURS:
         if name in options.client:
-            raise ValueError(f"option kafka.{name} is set by the sink; transactionalId has a name of its own")
+            raise ValueError(
+                f"option kafka.{name} is set by the sink; "
+                "for kafka.transactional.id use the option transactionalId"
+            )
     settings = {**options.producer_settings(), "compression.type": options.compression}
     try:
         read_config(ProducerConfig, settings)

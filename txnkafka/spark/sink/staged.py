@@ -28,7 +28,7 @@ class StagedBatch(NamedTuple):
 @dataclass(frozen=True)
 class Staged(WriterCommitMessage):
     """The batches of one task, in the order of its rows; ``path`` is None without any. ``batch_id`` is None
-    if Spark did not tell the task."""
+    if the task did not know it."""
 
     path: str | None
     batches: Sequence[StagedBatch]

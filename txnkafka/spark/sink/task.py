@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class TaskIdentity(NamedTuple):
-    """What Spark tells a task: its partition, and in a streaming query the id of the batch."""
+    """The partition of a task, and in a streaming query the id of the batch."""
 
     partition: int
     batch: BatchId | None
@@ -36,8 +36,8 @@ class TaskIdentity(NamedTuple):
 def task_identity() -> TaskIdentity:
     """Return the identity of the running task.
 
-    Spark's names are not part of its API: they are those of ``StreamExecution`` and
-    ``MicroBatchExecution``; the id of the run is the job group."""
+    The names of the properties are not part of Spark's API: source ``StreamExecution`` and
+    ``MicroBatchExecution``. The id of the run is the job group."""
     context = TaskContext.get()
     if context is None:
         return TaskIdentity(0, None)

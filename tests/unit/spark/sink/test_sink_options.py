@@ -60,7 +60,7 @@ def test_the_names_of_delta() -> None:
         (DIRECTORY | {"transactionalid": ""}, "option transactionalId is empty"),
         (DIRECTORY | {"txnAppId": "a", "txnVersion": "1"}, "are for batch writes"),
         (DIRECTORY | {"kafka.acks": "1"}, "option kafka.acks is set by the sink"),
-        (DIRECTORY | {"kafka.transactional.id": "a"}, "transactionalId has a name of its own"),
+        (DIRECTORY | {"kafka.transactional.id": "a"}, "use the option transactionalId"),
         (DIRECTORY | {"kafka.lingr.ms": "1"}, "do you mean linger.ms"),
         (DIRECTORY | {"compression": "brotli"}, "options of the producer"),
         (DIRECTORY | {"kafka.transaction.timeout.ms": "soon"}, "transaction.timeout.ms"),
@@ -77,7 +77,7 @@ def test_wrong_options(options: dict[str, str], text: str) -> None:
         ({"txnAppId": "a"}, "need each other"),
         ({"txnVersion": "1"}, "need each other"),
         ({"txnAppId": "a", "txnVersion": "-1"}, "must be a whole number from 0 on, not '-1'"),
-        ({"txnAppId": "a", "txnVersion": "1", "transactionalId": "b"}, "two names for one id"),
+        ({"txnAppId": "a", "txnVersion": "1", "transactionalId": "b"}, "name the same id"),
     ],
 )
 def test_wrong_options_of_batch_writes(options: dict[str, str], text: str) -> None:
