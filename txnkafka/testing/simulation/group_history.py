@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from txnkafka.testing.simulation.program import Program
     from txnkafka.testing.simulation.reading import Reading
 
-_JOINING: Final = 0
+_JOINING, _LEAVING = 0, -1  # epochs
 _HEARTBEAT: Final = "ConsumerGroupHeartbeat"
 _STILL_THERE: Final = (ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS)
 
@@ -113,9 +113,15 @@ class GroupHistory:
             return
         if message.member_epoch < _JOINING:
             counts["consumer left"] += 1
+            if message.member_epoch < _LEAVING:
+                counts["static consumer left for a while"] += 1
+                self._world.away.add(message.instance_id)
             return
         counts["consumer joined"] += is_joining
-        counts["instance joined"] += is_joining and message.instance_id is not None
+        if is_joining and message.instance_id is not None:
+            counts["instance joined"] += 1
+            counts["static consumer came back"] += message.instance_id in self._world.away
+            self._world.away.discard(message.instance_id)
         if is_joining:
             self._target = None
         has = self._owned_now()
@@ -127,6 +133,8 @@ class GroupHistory:
                 for number in topic.partitions
             )  # fmt: skip
             has = self._target
+            counts["partitions taken"] += not has <= owned
+            counts["partitions given up"] += not owned <= has
         target = has if self._target is None else self._target
         self._owns(
             message, response.member_epoch, response.member_id or message.member_id, owned, has & target,

@@ -1,8 +1,8 @@
 """``HostileMember``: a scripted member of a group that sends what the package's consumer never sends.
 
-It keeps partitions until it is expelled, and commits in another rhythm. Its process may stop silently, sleep until the group has a new generation, or leave; then another process
-replaces it. Some requests must be refused: commits and heartbeats of an older generation, and fetches beyond
-the end of a log.
+It keeps partitions until it is expelled. Its process may stop silently, sleep until the group has a new
+generation, or leave; then another process replaces it. Some requests must be refused: commits and heartbeats
+of an older generation, and fetches beyond the end of a log.
 """
 
 from __future__ import annotations

@@ -136,9 +136,7 @@ class Simulation:
         if not self._problems:
             self._end()
 
-    def _transactional(
-        self, transactional_id: str, name: str
-    ) -> HostileProducer | TransactionalProgram:
+    def _transactional(self, transactional_id: str, name: str) -> HostileProducer | TransactionalProgram:
         # All processes of an id have one version: as in Kafka, a late version 2 abort may look like a retry
         # by the version 1 client that replaced it.
         is_version_1 = transactional_id in self._version_1 and all(
@@ -207,6 +205,8 @@ class Simulation:
         while self.scheduler.now_us < until and self.scheduler.events < events:
             self.scheduler.run(min(until, self.scheduler.now_us + self._random.randrange(_STEP_US)))
             self.faults.happen()
+        if self.node.broker is not None:
+            self.counts["metadata snapshot"] += bool(self.node.broker.metadata.snapshots)
 
     def _calm_down(self) -> None:
         self.network.is_calm = self.world.is_calm = True
