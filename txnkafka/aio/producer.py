@@ -90,9 +90,14 @@ class Producer:
             key = blocking._key_serializer(key)
         if blocking._value_serializer is not None:
             value = blocking._value_serializer(value)
-        at_ms = blocking._now_ms() if timestamp is None else timestamp
-        sending = self._core.send(topic, key, value, partition=partition, timestamp=at_ms, headers=headers)
-        future = await run(self._reactor, sending)
+        if headers is not None:
+            headers = tuple(headers)
+        future = self._core.appender.append(topic, key, value, partition, timestamp, headers)
+        if future is None:
+            waits = self._core.send(
+                topic, key, value, partition=partition, timestamp=timestamp, headers=headers
+            )
+            future = await run(self._reactor, waits)
         return SentRecord(future)
 
     async def send_and_wait(
