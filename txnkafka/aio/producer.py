@@ -93,12 +93,10 @@ class Producer:
         if headers is not None:
             headers = tuple(headers)
         future = self._core.appender.append(topic, key, value, partition, timestamp, headers)
-        if future is None:
-            waits = self._core.send(
-                topic, key, value, partition=partition, timestamp=timestamp, headers=headers
-            )
-            future = await run(self._reactor, waits)
-        return SentRecord(future)
+        if future is not None:
+            return SentRecord(future)
+        waits = self._core.send(topic, key, value, partition=partition, timestamp=timestamp, headers=headers)
+        return SentRecord(await run(self._reactor, waits))
 
     async def send_and_wait(
         self, topic: str, value: Any = None, key: Any = None, **options: Any
