@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PAUSE_S: Final = 0.1
 _MAX_BATCH: Final = "max.message.bytes"
-_BROKER: Final[dict[str, object]] = {
+BROKER_SETTINGS: Final[dict[str, object]] = {
     "auto.create.topics.enable": False,
     "log.cleaner.enable": False,  # upkeep is the business of the directory's broker, with its settings
     "log.retention.ms": -1,
@@ -77,7 +77,7 @@ def _open_directory(options: SinkOptions) -> Broker:
     until = running_seconds() + int(options.client.get("max.block.ms", 60_000)) / 1000
     while True:
         try:
-            return Broker.open(path, durability="fsync", **_BROKER)
+            return Broker.open(path, durability="fsync", **BROKER_SETTINGS)
         except LogDirError as error:
             if not files.is_locked(files.join(path, LOCK_FILE)):
                 raise

@@ -51,10 +51,15 @@ def columns(text: str) -> StructType:
 def broker() -> Broker:
     """Return a broker in memory with the topics."""
     made = Broker.in_memory(**FEW)
-    with made.admin() as admin:
+    create_topics(made)
+    return made
+
+
+def create_topics(broker: Broker) -> None:
+    """Create ``TOPICS``."""
+    with broker.admin() as admin:
         for name, count in TOPICS.items():
             admin.create_topic(name, partitions=count)
-    return made
 
 
 def sink(folder: Path, **more: str) -> SinkOptions:

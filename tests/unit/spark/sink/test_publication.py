@@ -12,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import EXAMPLES
-from tests.unit.spark.sink.sinks import QUERY, broker, committed, publish_batch, sink, staged
+from tests.unit.spark.sink.sinks import (
+    FEW,
+    QUERY,
+    broker,
+    committed,
+    create_topics,
+    publish_batch,
+    sink,
+    staged,
+)
 from txnkafka import Broker, Producer, TopicPartition
 from txnkafka.client.offsets import OffsetAndMetadata
 from txnkafka.env import LocalDataFiles, remove_tree, unique_name
@@ -26,8 +35,12 @@ from txnkafka.errors import (
 )
 from txnkafka.spark.sink.decision import BatchId, BatchRefusedError, Publication, Verdict
 from txnkafka.spark.sink.publication import group_of, newest, publish
+from txnkafka.spark.sink.target import BROKER_SETTINGS
+from txnkafka.testing.broker_faults import advance
+from txnkafka.testing.movable_clock import MovableClock
 
 SHORT = {"request.timeout": "300", "delivery.timeout": "400", "max.block": "500"}
+DAY_MS = 86_400_000
 A, B, C = ([f"{name}{number}" for number in range(20)] for name in "abc")
 
 
@@ -280,3 +293,21 @@ def test_the_later_of_two_publications_at_a_time_fences_the_other(target: Broker
     assert committed(target) == sorted(A + C)
     with pytest.raises(BatchRefusedError, match=r"a later start of the same query \(run second\)"):
         publish_batch(target, options, 1, [staged(options, B)], run="first")
+
+
+@pytest.mark.parametrize("is_decided", [False, True])
+def test_a_restart_after_a_long_time(tmp_path: Path, is_decided: bool) -> None:
+    """The transaction has timed out. The sink's broker expires neither its offset nor its records."""
+    options, clock = sink(tmp_path), MovableClock()
+    settings = {**FEW, **BROKER_SETTINGS}
+    with Broker._open(tmp_path / "data", LocalDataFiles(), clock, "page_cache", settings) as opened:
+        create_topics(opened)
+        clients = DyingTarget(opened, AFTER if is_decided else "commit_transaction", 1)
+        with pytest.raises(CrashError):
+            publish(clients, options, BatchId(0, QUERY, "first"), [staged(options, A)], LocalDataFiles())
+        for _ in range(3):
+            advance(opened, clock, 100 * DAY_MS)
+        assert committed(opened) == (sorted(A) if is_decided else [])
+        verdict = publish_batch(opened, options, 0, [staged(options, A)], run="second")
+        assert verdict is (Verdict.REGISTER if is_decided else Verdict.PUBLISH)
+        assert committed(opened) == sorted(A)
