@@ -111,8 +111,9 @@ def is_message(value: object) -> bool:
 
 def replaced(value: T, **changes: Any) -> T:
     """Return a copy of a message with other values of some fields."""
-    kept = {field.name: getattr(value, field.name) for field in fields_of(type(value))}
-    return type(value)(**{**kept, **changes})
+    kind: Any = type(value)
+    made: T = kind(**{field.name: getattr(value, field.name) for field in fields_of(kind)} | changes)
+    return made
 
 
 @cache
