@@ -28,8 +28,9 @@ CONSUMERS = replace(
 MIXED = replace(CONSUMERS, copier_protocols=("classic", "consumer"), reader_protocols=("classic", "consumer"))
 BUSY = replace(MIXED, faults=("second instance",), fault_every=80)
 POWER_OF_CONSUMERS = replace(
-    CONSUMERS, faults=("power cut",), sync_us=5_000, fault_every=60, session_timeout_ms=1_000
-)
+    CONSUMERS, faults=("power cut",), sync_us=5_000, fault_every=40, session_timeout_ms=1_000,
+    think_us=20_000, producers=1, plain_producers=0,
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("swarm", [CONSUMERS, MIXED], ids=["consumer", "both"])
