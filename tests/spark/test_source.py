@@ -141,7 +141,7 @@ def lines_without_headers(frame: DataFrame) -> list[tuple[object, ...]]:
         # Spark passes names in lower case
         ({"startingOffset": "earliest"}, "unknown option startingoffset: did you mean startingOffsets?"),
         ({"isolation.level": "committed"}, "isolation level must be read_uncommitted or read_committed"),
-        ({"kafka.bootstrap.servers": "localhost:9092"}, "asks no broker"),
+        ({"kafka.bootstrap.servers": "localhost:9092"}, "and a path exclude each other"),
         ({"subscribe": "a", "subscribePattern": "b"}, "exclude each other"),
     ],
 )
