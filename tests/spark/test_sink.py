@@ -18,6 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from tests.pages import ROOT
 from txnkafka import Broker, LogDir
 from txnkafka.spark import vacuum, write_batch
+from txnkafka.spark.sink.decision import Publication
+from txnkafka.spark.sink.publication import group_of
 from txnkafka.spark.sink.row_columns import IGNORED, ROW_TYPES
 from txnkafka.spark.sink.sink_options import OPTION_NAMES
 
@@ -101,6 +103,13 @@ def test_overwriting_is_refused(spark: SparkSession, data: Path) -> None:
         numbers(spark, 1).write.format("txnkafka").option("topic", "out").mode("overwrite").save(str(data))
 
 
+def starts_of(data: Path, transactional_id: str) -> int:
+    """Return the number of starts of a query that are recorded: Spark has told the tasks their run."""
+    with Broker.open(data) as broker, broker.admin() as admin:
+        (offset,) = admin.list_group_offsets(group_of(transactional_id)).values()
+    return len(Publication.of_text(offset.metadata).runs)
+
+
 class Query:
     """A streaming query from a directory of files, started as often as wanted."""
 
@@ -150,6 +159,7 @@ def test_a_stream(query: Query) -> None:
     query.forget_the_end_of(2)
     query.run(transactionalId="job")
     assert values(query.data) == ["1", "2", "3", "4", "5"]
+    assert starts_of(query.data, "job") == 3  # the last one wrote nothing
 
     (restored / "commits" / "1").unlink()
     query.checkpoint = restored
