@@ -12,9 +12,20 @@ from txnkafka.env import Clock
 from txnkafka.spark.source import TxnKafkaDataSource
 from txnkafka.spark.stream.reader import StreamReader
 
-__all__ = ["Json", "Stream", "TestClock", "log"]
+__all__ = ["Json", "Stream", "TestClock", "append", "log", "offsets"]
 
 Json = dict[str, Any]
+
+
+def offsets(rows: list[tuple[str, int]]) -> list[int]:
+    """The offsets of rows."""
+    return [offset for _, offset in rows]
+
+
+def append(root: Path, content: bytes, name: str = "t-0", segment: int = 0) -> None:
+    """Add bytes to a segment."""
+    with (root / name / f"{segment:020d}.log").open("ab") as file:
+        file.write(content)
 
 
 class TestClock:
