@@ -25,6 +25,7 @@ CONSUMERS = replace(
     ORDINARY_GROUPS, copiers=3, group_consumers=3, copier_protocols=("consumer",),
     reader_protocols=("consumer",), session_timeout_ms=300, rebalance_timeout_ms=100,
 )  # fmt: skip
+RARE = replace(CONSUMERS, think_us=20_000, producers=1, plain_producers=0, copiers=0)
 MIXED = replace(CONSUMERS, copier_protocols=("classic", "consumer"), reader_protocols=("classic", "consumer"))
 BUSY = replace(MIXED, faults=("second instance",), fault_every=80)
 POWER_OF_CONSUMERS = replace(
@@ -106,10 +107,10 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
         GroupLog, "append", at_once(GroupLog.append), POWER_OF_CONSUMERS, "member-lost",
     ),
     "members that give up nothing are not expelled": (
-        MemberTimers, "expect_revocation", nothing, CONSUMERS, "unassigned|unseen|unavailable|stuck",
+        MemberTimers, "expect_revocation", nothing, RARE, "unassigned|unseen|unavailable|stuck",
     ),
     "members that are gone are not expelled": (
-        MemberTimers, "expect", nothing, CONSUMERS, "unassigned|unseen|stuck",
+        MemberTimers, "expect", nothing, RARE, "unassigned|unseen|stuck",
     ),
     "nobody is asked what it has given up": (
         Reconciliation, "_owns", never, CONSUMERS, "owned-by-two|stale-commit|copied-twice",

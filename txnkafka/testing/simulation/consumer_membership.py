@@ -104,10 +104,10 @@ class ConsumerMembership(Membership):
 
     def _linger(self) -> Steps:
         """Sometimes revoke partitions slowly, reporting them as owned in the meantime."""
-        if self._world.is_calm or self._client.random.random() > 0.5:
+        if self._world.is_calm or self._client.random.random() > 0.8:
             return ErrorCode.NONE
         self._world.counts["consumer kept its partitions"] += 1
-        is_for_ever = self._client.random.random() < 0.5
+        is_for_ever = self._client.random.random() < 0.7
         for _ in range(_MOST_BEATS if is_for_ever else 2):
             yield self._interval_us()
             error = yield from self._beat(is_full=True)

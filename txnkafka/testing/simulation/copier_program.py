@@ -42,6 +42,7 @@ class CopierProgram(TransactionalProgram):
         self.member = Member(self, [source], group_id, instance_id, world.swarm.copier_protocols)
         self._target = target.name
         self._attempts = 0
+        self._used_us = 0  # last use of the transactional id
 
     @property
     def restarts(self) -> bool:
@@ -50,22 +51,35 @@ class CopierProgram(TransactionalProgram):
 
     async def process(self) -> None:
         """Copy until another process takes the transactional id."""
-        self.core = self.transactional_core()
-        await self.finish(self.core.init)
+        await self._new_producer()
         reading = self.member.join()
         while True:
             found = await reading.poll(self.random.choice((5, 60)), self.random.choice((5, 20)))
             if found:
                 await self._copy(reading, found)
+            elif self._is_idle():
+                await self.core.close(0)
+                await self._new_producer()
             else:
                 await self.rest()
             if self.happens(0.02):
                 await self.member.leave()
                 raise StoppedError
 
+    async def _new_producer(self) -> None:
+        self.core = self.transactional_core()
+        await self.finish(self.core.init)
+        self._used_us = self.world.scheduler.now_us
+
+    def _is_idle(self) -> bool:
+        """Return True if the transactional id would expire soon, so that the next transaction failed."""
+        idle_us = self.world.scheduler.now_us - self._used_us
+        return idle_us > self.world.swarm.transactional_id_expiration_ms * 500
+
     async def _copy(self, reading: Reading, found: Found) -> None:
         """Run one transaction. Raises the error that ends the process."""
         self._attempts += 1
+        self._used_us = self.world.scheduler.now_us
         starts = {partition: values[0][0] for partition, values in found.items()}
         ends = {partition: reading.positions[partition] for partition in found}
         begun = self.begin_transaction()
