@@ -16,7 +16,6 @@ from txnkafka.spark.options import ReadKeywords, read_options
 from txnkafka.spark.plan import open_log_dir
 from txnkafka.spark.selection import chosen_partitions
 from txnkafka.spark.sink.sink_options import parse_sink_options
-from txnkafka.spark.sink.target import open_target
 from txnkafka.spark.table_jobs import table
 
 if TYPE_CHECKING:
@@ -172,6 +171,8 @@ def _check_names(names: Mapping[str, str], targets: Mapping[str, str]) -> None:
 
 def _create(options: Mapping[str, str], topics: Mapping[str, int]) -> None:
     """Create the missing topics, and the data directory."""
+    from txnkafka.spark.sink.target import open_target  # loads pyarrow
+
     found = parse_sink_options(options, is_stream=False)
     if found.directory is not None:
         make_directories(LocalDataFiles(), found.directory)
