@@ -163,11 +163,10 @@ class DirectoryLog:
 
     def _look_at(self, source: PartitionSource, before: _Followed | None) -> _Followed:
         if before is not None:
-            view = PartitionView(source, before.checkpoint)
-            if _is_unchanged(view, before):
+            if _is_unchanged(source, before):
                 return before
             try:
-                return self._seen(view, before.checkpoint)
+                return self._seen(PartitionView(source, before.checkpoint), before.checkpoint)
             except CannotResumeError as error:
                 LOG.info("%s: all headers are read again: %s", source.topic_partition, error)
         return self._seen(PartitionView(source), None)
@@ -250,23 +249,28 @@ class DirectoryLog:
         report(new)
 
 
-def _is_unchanged(view: PartitionView, before: _Followed) -> bool:
-    """Return whether the files of a partition have the same names and sizes as when it was looked at before,
-    and its last segment had no bytes after the last batch: a preallocated file does not grow. A log of
-    another content is noticed when it grows."""
-    now, then = view.source, before.view.source
-    seen = before.checkpoint.seen
-    facts = [
-        (each.log_start_offset, each.cleaned_to, each.clean_shutdown, each.topic_id) for each in (now, then)
-    ]
-    if seen is None or facts[0] != facts[1]:
+def _is_unchanged(source: PartitionSource, before: _Followed) -> bool:
+    """Return whether the segments of a partition have the same names and sizes as at the last look, and the
+    last one had no bytes after its last batch: a preallocated file does not grow. A log of another content is
+    noticed when it grows."""
+    then, seen = before.view.source, before.checkpoint.seen
+    segments = before.view.files.segments
+    if seen is None or _facts(source) != _facts(then):
         return False
-    files = [(segment.path, segment.size) for segment in view.files.segments]
-    return (
-        files == [(segment.path, segment.size) for segment in before.view.files.segments]
-        and view.files.segments[-1].base_offset == seen.point.segment
-        and view.files.segments[-1].size == seen.point.position
-    )
+    last = segments[-1]
+    if (last.base_offset, last.size) != (seen.point.segment, seen.point.position):
+        return False
+    try:
+        listed = source.file_system.list(source.path)
+    except OSError:
+        return False
+    join = source.file_system.join
+    now = [(join(source.path, each.name), each.size) for each in listed if ".log" in each.name]
+    return now == [(segment.path, segment.size) for segment in segments]
+
+
+def _facts(source: PartitionSource) -> tuple[object, ...]:
+    return source.log_start_offset, source.cleaned_to, source.clean_shutdown, source.topic_id
 
 
 def _again(attempt: Callable[[], T]) -> T:
