@@ -12,14 +12,11 @@ from tests.spark import sink_faults, sink_runs
 from tests.spark.sink_runs import BATCHES, check_complete, happened, prepare, run, stream, visible
 
 DECIDED = ("at the decision", "between two partitions", "after the decision", "before Spark's commit log")
-QUICK = "between two partitions"
 SHORT = {"request.timeout": 4000, "delivery.timeout": 5000, "max.block": 5000}
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [each if each == QUICK else pytest.param(each, marks=pytest.mark.slow) for each in sink_faults.KILLS],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", sink_faults.KILLS)
 def test_the_driver_is_killed(tmp_path: Path, fault: str) -> None:
     """With everything that it has started. The reader of the files sees the batch all or nothing, before the
     restart and after it."""
