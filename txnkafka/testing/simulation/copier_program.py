@@ -35,7 +35,7 @@ class CopierProgram(TransactionalProgram):
 
     def __init__(
         self, world: World, name: str, random: Random, topics: tuple[Topic, Topic], transactional_id: str,
-        group_id: str, *, instance_id: str | None, is_version_1: bool,
+        *, group_id: str, instance_id: str | None, is_version_1: bool,
     ) -> None:  # fmt: skip
         source, target = topics
         super().__init__(world, name, random, [target], transactional_id, is_version_1=is_version_1)

@@ -67,7 +67,7 @@ class GroupHistory:
 
     def _owns(
         self, message: Any, epoch: int, member_id: str, owned: frozenset[Partition],
-        assigned: frozenset[Partition], sent_us: int, *, is_joining: bool = False,
+        assigned: frozenset[Partition], *, sent_us: int, is_joining: bool = False,
     ) -> None:  # fmt: skip
         self._world.history.ownerships.append(
             Ownership(
@@ -90,7 +90,12 @@ class GroupHistory:
             )
         )  # fmt: skip
         self._owns(
-            message, message.generation_id, message.member_id, frozenset(), frozenset(partitions), now_us
+            message,
+            message.generation_id,
+            message.member_id,
+            frozenset(),
+            frozenset(partitions),
+            sent_us=now_us,
         )
 
     def _beat(self, version: int, message: Any, response: Any, sent_us: int) -> None:
@@ -98,7 +103,7 @@ class GroupHistory:
         self._is_error("Heartbeat", response.error_code)
         if response.error_code in _STILL_THERE:
             assigned = owned & self._owned_now()
-            self._owns(message, message.generation_id, message.member_id, owned, assigned, sent_us)
+            self._owns(message, message.generation_id, message.member_id, owned, assigned, sent_us=sent_us)
 
     def _consumer_beat(self, version: int, message: Any, response: Any, sent_us: int) -> None:
         owned = self._owned.pop(id(message))
@@ -138,7 +143,7 @@ class GroupHistory:
         target = has if self._target is None else self._target
         self._owns(
             message, response.member_epoch, response.member_id or message.member_id, owned, has & target,
-            sent_us, is_joining=is_joining,
+            sent_us=sent_us, is_joining=is_joining,
         )  # fmt: skip
         self._heard_ms = sent_us // 1000 if owned <= target else None
 

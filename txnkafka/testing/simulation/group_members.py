@@ -73,7 +73,7 @@ class GroupMembers:
     def _copier(self, transactional_id: str, instance_id: str | None) -> CopierProgram:
         return CopierProgram(
             self._world, f"{transactional_id}/{len(self.members)}", self._derived(),
-            (self._topics["a"], self._topics["o"]), transactional_id, COPIERS,
+            (self._topics["a"], self._topics["o"]), transactional_id, group_id=COPIERS,
             instance_id=instance_id, is_version_1=self._is_version_1[transactional_id],
         )  # fmt: skip
 
@@ -81,7 +81,7 @@ class GroupMembers:
         name = f"{READERS}/{len(self.members)}"
         if is_hostile:
             return HostileMember(self._world, name, self._derived(), self._read, instance_id)
-        return GroupProgram(self._world, name, self._derived(), self._read, READERS, instance_id)
+        return GroupProgram(self._world, name, self._derived(), self._read, READERS, instance_id=instance_id)
 
     def _add(self, member: CopierProgram | GroupProgram | HostileMember) -> None:
         self.members.append(member)

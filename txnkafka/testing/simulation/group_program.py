@@ -22,7 +22,7 @@ class GroupProgram(Program):
     """``is_replaced``: another process has its instance id."""
 
     def __init__(
-        self, world: World, name: str, random: Random, topics: Sequence[Topic], group_id: str,
+        self, world: World, name: str, random: Random, topics: Sequence[Topic], group_id: str, *,
         instance_id: str | None,
     ) -> None:  # fmt: skip
         super().__init__(world, name, random)

@@ -176,14 +176,14 @@ class Swarm:
             upgrade=random.choice((0.0, 0.05, 0.3)),
             checkpoint=random.choice((0.0, 0.0, 0.02, 0.2)),
             flushes_each=flushes_each,
-            assignor=random.choice(ASSIGNORS),
             **_of_the_registry(random),
         )
 
 
 def _of_the_registry(random: Random) -> dict[str, Any]:
-    """Draw the changes of topics and the limits of fetches."""
+    """Draw the assignor, the changes of topics and the limits of fetches."""
     return {
+        "assignor": random.choice(ASSIGNORS),
         "deletes_records": random.random() < 0.3,
         "alters_settings": random.random() < 0.3,
         "metadata_snapshot_bytes": random.choice((20 << 20, 200, 1_000)),
