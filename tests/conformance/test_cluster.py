@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -67,44 +67,70 @@ def test_a_transaction_over_all_leaders(cluster: KafkaCluster) -> None:
     assert len(values(cluster, "outcomes", 0, isolation_level="read_uncommitted")) == 6 * PARTITIONS
 
 
-@pytest.mark.parametrize("protocol", ["classic", "consumer"])
-def test_each_record_is_copied_once_while_brokers_are_killed(cluster: KafkaCluster, protocol: str) -> None:
-    source, target, group = f"{protocol}-in", f"{protocol}-out", f"{protocol}-copiers"
-    create(cluster, source, target)
-    acknowledged: list[int] = []
-    copied = [0]
-    failures: list[BaseException] = []
-    kills_are_over = threading.Event()
+class Copying:
+    """A thread that fills a topic, and one that copies it in transactions, until ``end``."""
 
-    def fill() -> None:
-        with Producer(bootstrap_servers=cluster.bootstrap_servers, linger_ms=0) as producer:
-            while not kills_are_over.wait(0.01):
-                first = len(acknowledged)
+    def __init__(self, cluster: KafkaCluster, protocol: str) -> None:
+        self.source, self.target, self.group = (f"{protocol}-{name}" for name in ("in", "out", "copiers"))
+        self.acknowledged: list[int] = []
+        self.copied = 0
+        self.failures: list[BaseException] = []
+        self._servers = {"bootstrap_servers": cluster.bootstrap_servers}
+        self._protocol = protocol
+        self._is_ending = threading.Event()
+        create(cluster, self.source, self.target)
+        self._threads = [
+            threading.Thread(target=self._watched, args=(work,), daemon=True)
+            for work in (self._fill, self._copy)
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def wait(self) -> None:
+        """Wait until 100 more records are copied."""
+        before = self.copied
+        while self.copied < before + 100 and not self.failures:
+            self._threads[1].join(0.05)
+
+    def end(self) -> None:
+        """Stop the source, and wait until everything is copied."""
+        self._is_ending.set()
+        for thread in self._threads:
+            thread.join(300)
+        assert not self.failures
+        assert not any(thread.is_alive() for thread in self._threads)
+
+    def _watched(self, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except BaseException as error:
+            self.failures.append(error)
+
+    def _fill(self) -> None:
+        with Producer(self._servers, linger_ms=0) as producer:
+            while not self._is_ending.wait(0.01):
+                first = len(self.acknowledged)
                 sent = [
-                    producer.send(source, b"%d" % number, partition=number % PARTITIONS)
+                    producer.send(self.source, b"%d" % number, partition=number % PARTITIONS)
                     for number in range(first, first + 10)
                 ]
-                acknowledged.extend(first + place for place, future in enumerate(sent) if future.result())
+                self.acknowledged += [first + place for place, each in enumerate(sent) if each.result()]
 
-    def copy() -> None:
+    def _copy(self) -> None:
+        settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False, **self._servers}
+        group = {"group_id": self.group, "group_protocol": self._protocol}
         with (
-            Consumer(
-                topics=source,
-                bootstrap_servers=cluster.bootstrap_servers,
-                group_id=group,
-                group_protocol=protocol,
-                auto_offset_reset="earliest",
-                enable_auto_commit=False,
-            ) as consumer,
-            Producer(bootstrap_servers=cluster.bootstrap_servers, transactional_id=group) as producer,
+            Producer(self._servers, transactional_id=self.group) as producer,
+            Consumer(settings, topics=self.source, **group) as consumer,
         ):
-            while not (kills_are_over.is_set() and copied[0] == len(acknowledged)):
+            producer.init_transactions()
+            while not (self._is_ending.is_set() and self.copied == len(self.acknowledged)):
                 records = consumer.poll(1_000, max_records=50)
                 try:
                     with producer.transaction():
                         for record in records:
                             assert record.value is not None
-                            producer.send(target, record.value, partition=record.partition)
+                            producer.send(self.target, record.value, partition=record.partition)
                         producer.send_offsets_to_transaction(consumer.positions(), consumer.group_metadata())
                 except KafkaError as error:
                     if error.fatal:
@@ -112,36 +138,23 @@ def test_each_record_is_copied_once_while_brokers_are_killed(cluster: KafkaClust
                     for place, offset in consumer.committed(consumer.assignment()).items():
                         consumer.seek(place, offset.offset if offset else 0)
                 else:
-                    copied[0] += len(records)
+                    self.copied += len(records)
 
-    def watched(work: Any) -> None:
-        try:
-            work()
-        except BaseException as error:
-            failures.append(error)
 
-    def wait_for_copies() -> None:
-        before = copied[0]
-        while copied[0] < before + 100 and not failures:
-            threads[1].join(0.05)
-
-    threads = [threading.Thread(target=watched, args=(work,), daemon=True) for work in (fill, copy)]
-    for thread in threads:
-        thread.start()
+@pytest.mark.parametrize("protocol", ["classic", "consumer"])
+def test_each_record_is_copied_once_while_brokers_are_killed(cluster: KafkaCluster, protocol: str) -> None:
+    copying = Copying(cluster, protocol)
     for node in cluster.nodes.values():
-        wait_for_copies()
+        copying.wait()
         node.kill()
-        wait_for_copies()  # the other two brokers take over
+        copying.wait()  # the other two brokers take over
         node.start()
-    wait_for_copies()
-    kills_are_over.set()
-    for thread in threads:
-        thread.join(300)
-    assert not failures
-    assert not any(thread.is_alive() for thread in threads)
+    copying.wait()
+    copying.end()
+    acknowledged = copying.acknowledged
     assert acknowledged == list(range(len(acknowledged)))
-    assert values(cluster, source, len(acknowledged)) == acknowledged
-    assert values(cluster, target, len(acknowledged)) == acknowledged
+    assert values(cluster, copying.source, len(acknowledged)) == acknowledged
+    assert values(cluster, copying.target, len(acknowledged)) == acknowledged
 
 
 def test_calls_wait_for_a_cluster_that_is_down(cluster: KafkaCluster) -> None:

@@ -124,6 +124,7 @@ class HostileMember(Client):
         kind = self.random.choice(("fetch beyond the end", "old heartbeat", "old commit"))
 
         def fetches(broker: Any, reply: Any) -> Any:
+            assert partition is not None
             beyond = FetchRequest([FetchPartition(partition, _BEYOND, 4_096)], self.reader.isolation_level)
             return fetch(broker, beyond, lambda found: reply(found and found[0].error))
 

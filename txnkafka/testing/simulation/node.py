@@ -250,7 +250,10 @@ class SimulatedNode:
         self, broker: Broker, request: Request, reply: Callable[[Any], None]
     ) -> Callable[[], None] | None:
         if request.message is None:
-            return broker.call(request.perform, broker, reply, now_ms=self.now_ms())
+            withdraw: Callable[[], None] | None = broker.call(
+                request.perform, broker, reply, now_ms=self.now_ms()
+            )
+            return withdraw
         peer = Peer(self._server, request.client_id, HOST)
         return self._dispatcher.call(API_OF[request.api], request.version, request.message, peer, reply)
 

@@ -123,7 +123,9 @@ class Reading:
             self._check_limits(message, response, sent_us)
         for topic in response.responses:
             name = topic.topic or names.get(topic.topic_id)
-            for data in topic.partitions if name is not None else ():
+            if name is None:
+                continue
+            for data in topic.partitions:
                 if data.error_code:
                     code = ErrorCode.of(data.error_code)
                     world.counts[f"Fetch: {code.name}"] += 1

@@ -127,8 +127,8 @@ class Sending(Program):
                 self.world.counts["batch acknowledged"] += 1
                 if message.transactional_id is not None:
                     records = sent[topic.name or topic.topic_id, row.index]
-                    identity = _PRODUCER.unpack_from(records, _PRODUCER_AT)
-                    self.world.history.acks.append(Ack("Produce", *identity, sent_us))
+                    producer_id, epoch = _PRODUCER.unpack_from(records, _PRODUCER_AT)
+                    self.world.history.acks.append(Ack("Produce", producer_id, epoch, sent_us))
 
     def _identified(self, response: Any, *, is_first: bool) -> None:
         """Count new producer ids."""

@@ -117,5 +117,13 @@ class SimulatedReactor(Reactor):
     def _step(self) -> NoReturn:
         raise RuntimeError(f"{self.name}: a blocking call in a simulation")
 
+    def _pause_ms(self) -> NoReturn:
+        raise RuntimeError(f"{self.name}: a keeper in a simulation")
+
+    _keep = _pause_ms
+
+    def _wake_keeper(self) -> None:
+        """The next event looks at the timers."""
+
     def _leave(self) -> NoReturn:
         raise RuntimeError(f"{self.name}: entered like the reactor of a blocking client in a simulation")
