@@ -81,27 +81,32 @@ class Cluster:
         self._features_epoch = -1
         self._wanted: set[str] = set()
         self._refresh: Promise[None] | None = None
-        self._connections: dict[int, Promise[Connection]] = {}
+        # by the id of the node, and True for the second connection to a coordinator of groups
+        self._connections: dict[tuple[int, bool], Promise[Connection]] = {}
         self._failures: dict[int, tuple[int, int]] = {}  # of nodes: number, and time of the next attempt
         self._coordinators: dict[tuple[int, str], int] = {}
         self._next_bootstrap = 0
 
     # Connections
 
-    async def connection(self, node_id: int) -> Connection:
-        """Return a connection to a broker. Raises NetworkError, after a pause if it has failed before."""
+    async def connection(self, node_id: int, *, to_groups: bool = False) -> Connection:
+        """Return a connection to a broker. Raises NetworkError, after a pause if it has failed before.
+
+        A broker answers the requests of a connection in order, so heartbeats and commits would wait for a
+        Fetch that waits for records: ``to_groups`` returns a connection of their own, as in Java's
+        ``AbstractCoordinator``."""
         node = self.nodes.get(node_id)
         if node is None:
             raise NetworkError(f"node {node_id} is not in the metadata of the cluster")
-        return await self._connect(node)
+        return await self._connect(node, to_groups=to_groups)
 
     async def any_connection(self) -> Connection:
         """Return a connection to any broker."""
-        for node_id, promise in list(self._connections.items()):
+        for key, promise in list(self._connections.items()):
             if promise.is_done and promise.error is None and not promise.result().is_closed:
                 return promise.result()
             if promise.is_done:
-                self._connections.pop(node_id, None)
+                self._connections.pop(key, None)
         nodes = list(self.nodes.values()) or self.transport.bootstrap
         error: KafkaError = NetworkError("the cluster has no brokers")
         for _ in range(len(nodes)):
@@ -115,8 +120,9 @@ class Cluster:
             return await self.any_connection()
         raise error
 
-    async def _connect(self, node: Node) -> Connection:
-        promise = self._connections.get(node.node_id)
+    async def _connect(self, node: Node, *, to_groups: bool = False) -> Connection:
+        key = node.node_id, to_groups
+        promise = self._connections.get(key)
         if promise is not None and promise.is_done:
             is_over = promise.error is not None or promise.result().is_closed
             if is_over or promise.result().node[1:3] != node[1:3]:
@@ -125,14 +131,14 @@ class Cluster:
             _, at_ms = self._failures.get(node.node_id, (0, 0))
             if at_ms > self.reactor.now_ms():
                 await self.reactor.sleep(at_ms - self.reactor.now_ms())
-                return await self._connect(node)
+                return await self._connect(node, to_groups=to_groups)
             promise = self.transport.connect(node, self.config.socket_connection_setup_timeout_ms)
-            self._connections[node.node_id] = promise
+            self._connections[key] = promise
         try:
             connection = await promise
         except KafkaError:
-            if self._connections.get(node.node_id) is promise:
-                del self._connections[node.node_id]
+            if self._connections.get(key) is promise:
+                del self._connections[key]
                 count = self._failures.get(node.node_id, (0, 0))[0] + 1
                 config = self.config
                 pause = backoff(config.reconnect_backoff_ms, config.reconnect_backoff_max_ms, count)
@@ -266,7 +272,7 @@ class Cluster:
         """Return a connection to the coordinator of a group or transactional id."""
         node_id = self._coordinators.get((kind, key))
         if node_id is not None and node_id in self.nodes:
-            return await self.connection(node_id)
+            return await self.connection(node_id, to_groups=kind == GROUP)
         connection = await self.any_connection()
         version = connection.versions.pick("FindCoordinator", at_least=1)
         if version >= _BATCHED:
@@ -280,7 +286,7 @@ class Cluster:
         node = Node(found.node_id, found.host, found.port)
         self.nodes.setdefault(node.node_id, node)
         self._coordinators[kind, key] = node.node_id
-        return await self.connection(node.node_id)
+        return await self.connection(node.node_id, to_groups=kind == GROUP)
 
     def forget_coordinator(self, kind: int, key: str) -> None:
         """Find the coordinator again, before its next request."""

@@ -78,10 +78,11 @@ class FakeReactor(Reactor):
 
 
 class Request:
-    """A request that a client has sent to ``node_id``."""
+    """A request that a client has sent to ``node_id``, over ``connection``."""
 
-    def __init__(self, node_id: int, name: str, version: int, message: Any) -> None:
-        self.node_id, self.name, self.version, self.message = node_id, name, version, message
+    def __init__(self, connection: FakeConnection, name: str, version: int, message: Any) -> None:
+        self.connection, self.node_id = connection, connection.node.node_id
+        self.name, self.version, self.message = name, version, message
         self.promise = Promise[Any]()
 
     def reply(self, message: Any) -> None:
@@ -102,7 +103,7 @@ class FakeConnection:
         self.is_closed = False
 
     def request(self, name: str, version: int, message: Any, timeout_ms: int) -> Promise[Any]:
-        request = Request(self.node.node_id, name, version, message)
+        request = Request(self, name, version, message)
         transport = self.transport
         transport.requests.append(request)
         late = NetworkError(f"{self.node} did not answer {name} in time")

@@ -64,6 +64,19 @@ class Coordinator(ScriptedBroker):
         )
 
 
+def test_a_commit_does_not_wait_for_a_fetch() -> None:
+    """A broker answers the requests of a connection in order."""
+    broker = Coordinator()
+    consumer = broker.member()
+    consumer.assign([PARTITION])
+    broker.transport.answers["Fetch"] = lambda request: None  # until it has records
+    assert consumer.poll(10) == []
+    consumer.commit({PARTITION: PLACE})
+    of = {request.name: request.connection for request in broker.transport.requests}
+    assert of["Fetch"] is not of["OffsetCommit"]
+    assert of["OffsetCommit"] is of["OffsetFetch"]
+
+
 @pytest.mark.parametrize("version", [2, 5, 6, 8, 9, 10])
 def test_a_commit_is_sent_in_the_version_of_the_broker(version: int) -> None:
     broker = Coordinator(versions={"OffsetCommit": version})
