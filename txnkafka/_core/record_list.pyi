@@ -1,5 +1,5 @@
 from collections.abc import Callable, Iterable
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, final
 
 from typing_extensions import Buffer
 
@@ -35,6 +35,7 @@ class RecordList:
         headers: Iterable[tuple[str, Buffer | None]] | None = None,
     ) -> RecordFuture[Any] | None: ...
 
+@final
 class RecordAppender:
     accepts: bool
     def __init__(
