@@ -39,7 +39,7 @@ def test_an_ordinary_run_finds_nothing(swarm: Any) -> None:
     report = simulate(1, 6_000, swarm)
     assert report.findings == []
     for name in ("copies committed", "copies aborted", "consumer joined", "partitions taken"):
-        assert report.counts[name] > 5
+        assert report.counts[name] > 3
 
 
 def always(*_: object) -> bool:
