@@ -94,7 +94,8 @@ class Sending(Program):
         code = getattr(response, "error_code", 0)
         if code:
             last = name == "InitProducerId" and message.producer_epoch >= _NEARLY_EXHAUSTED
-            if not (last and code == ErrorCode.UNKNOWN_SERVER_ERROR):  # same response as Kafka
+            is_known = last and code == ErrorCode.UNKNOWN_SERVER_ERROR  # same response as Kafka
+            if not is_known and name != "ConsumerGroupHeartbeat":  # GroupHistory counts its errors
                 counts[f"{name}: {ErrorCode.of(code).name}"] += 1
         elif name == "InitProducerId":
             self._identified(response, is_first=message.producer_id < 0)
