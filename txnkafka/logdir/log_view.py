@@ -8,9 +8,7 @@ or damaged, the results are the same. ``PartitionView`` adds reading, display an
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
 from functools import cached_property
-from typing import Self
 
 from txnkafka._core.producer_table import ProducerTable
 from txnkafka._core.read_committed import TransactionRange
@@ -181,12 +179,6 @@ class LogView:
         """Return the aborted transactions among ``transactions``."""
         found = self.iter_transactions(start_offset, end_offset)
         return Transactions(txn for txn in found if txn.outcome == "aborted")
-
-    def continued_at(self, checkpoint: PlanCheckpoint) -> Self:
-        """Return the view of the same moment that continues at another checkpoint, which this view made."""
-        found = copy(self)
-        found._checkpoint = checkpoint
-        return found
 
     def _plan_checkpoint(self, next_offset: int, planned: HeaderPoint | None) -> PlanCheckpoint:
         """Return the checkpoint for a later view to continue at; offsets below ``next_offset`` are

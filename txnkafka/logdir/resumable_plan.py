@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 
 from txnkafka._core.read_committed import TransactionRange
@@ -51,6 +52,13 @@ def resumable_plan(
         checkpoint = view._plan_checkpoint(start, planned)
         return ResumablePlan([], [], view.last_stable_offset, [], checkpoint)
     return _planned(view, request, (start, end), planned, unit_bytes)
+
+
+def continued_at(view: PartitionView, checkpoint: PlanCheckpoint) -> PartitionView:
+    """Return the view of the same moment that continues at another checkpoint, which ``view`` made."""
+    found = copy(view)
+    found._checkpoint = checkpoint
+    return found
 
 
 def _planned(

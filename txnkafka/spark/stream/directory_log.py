@@ -29,6 +29,7 @@ from txnkafka.logdir import (
 from txnkafka.logdir.header_pass import segment_containing
 from txnkafka.logdir.plan import since
 from txnkafka.logdir.requested import end_of
+from txnkafka.logdir.resumable_plan import continued_at
 from txnkafka.model import TopicPartition
 from txnkafka.record.predicate import bind, bounds_of
 from txnkafka.spark.log_bounds import LogBounds, OffsetRange
@@ -206,7 +207,7 @@ class DirectoryLog:
         if checkpoint.next_offset != part.start:
             checkpoint = replace(checkpoint, next_offset=part.start, planned=None)
         request = replace(self._options.request, end_offset=part.end)
-        with closing(followed.view.continued_at(checkpoint)) as view:
+        with closing(continued_at(followed.view, checkpoint)) as view:
             return resumable_plan(view, request, unit_bytes=unit_bytes)
 
     def _wanted(self, name: TopicPartition, units: Iterable[ReadUnit]) -> list[ReadUnit]:
