@@ -13,7 +13,10 @@ from tests.conftest import LONG
 
 ROOT = Path(__file__).resolve().parents[2]
 SPARK = tuple(int(number) for number in pyspark.__version__.split(".")[:2])
-TAKES_MINUTES = {"test_recipes.py": "the ways to get the package to a cluster, executors killed under SQL"}
+TAKES_MINUTES = {
+    "test_recipes.py": "the ways to get the package to a cluster, executors killed under SQL",
+    "test_sink_random_kills.py": "drivers of the sink killed at random times",
+}
 
 NEEDS_ARROW_UDFS = {"test_functions.py": "the functions are Arrow UDFs, which Spark has from 4.1 on"}
 LEFT_OUT = {
@@ -61,5 +64,9 @@ def spark_session(directory: Path, settings: Mapping[str, str] | None = None) ->
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if not LONG:
+        terminalreporter.write_line(
+            "left out without TXNKAFKA_LONG: in test_sink_kills.py all but one of the kills"
+        )
     for why in LEFT_OUT.values():
         terminalreporter.write_line(f"left out {why}")

@@ -8,15 +8,17 @@ import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
+from tests.conftest import LONG
 from tests.spark import sink_faults, sink_runs
 from tests.spark.sink_runs import BATCHES, check_complete, happened, prepare, run, stream, visible
 
 DECIDED = ("at the decision", "between two partitions", "after the decision", "before Spark's commit log")
+KILLS = [*sink_faults.KILLS] if LONG else ["between two partitions"]
 SHORT = {"request.timeout": 4000, "delivery.timeout": 5000, "max.block": 5000}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("fault", sink_faults.KILLS)
+@pytest.mark.parametrize("fault", KILLS)
 def test_the_driver_is_killed(tmp_path: Path, fault: str) -> None:
     """With everything that it has started. The reader of the files sees the batch all or nothing, before the
     restart and after it."""
@@ -34,6 +36,7 @@ def test_the_driver_is_killed(tmp_path: Path, fault: str) -> None:
     assert (first == last) == (fault not in DECIDED)  # of the driver that was killed, if it had decided
 
 
+@pytest.mark.skipif(not LONG, reason="TXNKAFKA_LONG runs it: it takes minutes")
 @pytest.mark.slow
 def test_an_executor_is_killed(tmp_path: Path) -> None:
     """After it has staged the rows of a task, which another executor repeats."""
@@ -103,6 +106,7 @@ def staged(folder: Path) -> int:
     return len(list((folder / "data.staging").iterdir()))
 
 
+@pytest.mark.skipif(not LONG, reason="TXNKAFKA_LONG runs it: it takes minutes")
 @pytest.mark.slow
 def test_two_drivers(tmp_path: Path) -> None:
     """Two queries with one transactional id, at a time: one of them fails, and each row is there once."""
