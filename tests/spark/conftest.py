@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SPARK = tuple(int(number) for number in pyspark.__version__.split(".")[:2])
 TAKES_MINUTES = {
     "test_recipes.py": "the ways to get the package to a cluster, executors killed under SQL",
-    "test_sink_random_kills.py": "drivers of the sink killed at random times",
+    "test_sink_random_kills.py": "two drivers of the sink, an executor killed, kills at random times",
 }
 
 NEEDS_ARROW_UDFS = {"test_functions.py": "the functions are Arrow UDFs, which Spark has from 4.1 on"}

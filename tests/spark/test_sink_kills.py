@@ -9,8 +9,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 from tests.conftest import LONG
-from tests.spark import sink_faults, sink_runs
-from tests.spark.sink_runs import BATCHES, check_complete, happened, prepare, run, stream, visible
+from tests.spark import sink_faults
+from tests.spark.sink_runs import check_complete, happened, prepare, run, stream, visible
 
 DECIDED = ("at the decision", "between two partitions", "after the decision", "before Spark's commit log")
 KILLS = [*sink_faults.KILLS] if LONG else ["between two partitions"]
@@ -34,17 +34,6 @@ def test_the_driver_is_killed(tmp_path: Path, fault: str) -> None:
     first = {value.split()[1] for value in visible(tmp_path)[1]}
     last = {value.split()[1] for value in visible(tmp_path)[2]}
     assert (first == last) == (fault not in DECIDED)  # of the driver that was killed, if it had decided
-
-
-@pytest.mark.skipif(not LONG, reason="TXNKAFKA_LONG runs it: it takes minutes")
-@pytest.mark.slow
-def test_an_executor_is_killed(tmp_path: Path) -> None:
-    """After it has staged the rows of a task, which another executor repeats."""
-    prepare(tmp_path, fault="executor dies")
-    assert run(tmp_path, master="local-cluster[2,1,1024]") == 0
-    assert happened(tmp_path)
-    check_complete(tmp_path)
-    assert staged(tmp_path) == 1
 
 
 @pytest.mark.slow
@@ -104,23 +93,3 @@ def test_no_room_to_publish(spark: SparkSession, tmp_path: Path) -> None:
 def staged(folder: Path) -> int:
     """Return the number of files that are left in the staging directory."""
     return len(list((folder / "data.staging").iterdir()))
-
-
-@pytest.mark.skipif(not LONG, reason="TXNKAFKA_LONG runs it: it takes minutes")
-@pytest.mark.slow
-def test_two_drivers(tmp_path: Path) -> None:
-    """Two queries with one transactional id, at a time: one of them fails, and each row is there once."""
-    prepare(tmp_path)
-    other = tmp_path / "other"
-    other.mkdir()
-    (other / "in").symlink_to(tmp_path / "in")
-    (other / "data").symlink_to(tmp_path / "data")
-    with (
-        sink_runs.start(tmp_path, "transactionalId=job") as one,
-        sink_runs.start(other, "transactionalId=job") as two,
-    ):
-        statuses = sorted([one.wait(sink_runs.TIMEOUT), two.wait(sink_runs.TIMEOUT)])
-    assert statuses == [0, 1]
-    check_complete(tmp_path, BATCHES)
-    logs = [(folder / "driver.log").read_text() for folder in (tmp_path, other)]
-    assert any("of transactional id job is refused" in log for log in logs)

@@ -1,4 +1,5 @@
-"""Random kills of the sink's processes, at random moments: TXNKAFKA_KILLS=100, and TXNKAFKA_SEED to repeat.
+"""Kills of the sink's processes that take minutes: of an executor, of one of two drivers, and at random
+moments, TXNKAFKA_KILLS=100 of them, from TXNKAFKA_SEED.
 
 After each kill, readers of the files see a prefix of the batches, each of them whole, and never fewer than
 before. The kill takes the driver with everything that it started, or only its JVM: then its Python processes
@@ -20,7 +21,7 @@ import pytest
 
 from tests.conftest import LONG
 from tests.spark.cluster import TIMEOUT
-from tests.spark.sink_runs import check_complete, prepare, put, run, start, visible
+from tests.spark.sink_runs import BATCHES, check_complete, happened, prepare, put, run, start, visible
 
 KILLS = int(os.environ.get("TXNKAFKA_KILLS", "5" if LONG else "1"))
 SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))
@@ -82,3 +83,32 @@ def command(process: int) -> bytes:
     with suppress(OSError):
         return Path(f"/proc/{process}/cmdline").read_bytes()
     return b""
+
+
+@pytest.mark.slow
+def test_an_executor_is_killed(tmp_path: Path) -> None:
+    """After it has staged the rows of a task, which another executor repeats."""
+    prepare(tmp_path, fault="executor dies")
+    assert run(tmp_path, master="local-cluster[2,1,1024]") == 0
+    assert happened(tmp_path)
+    check_complete(tmp_path)
+    assert len(list((tmp_path / "data.staging").iterdir())) == 1
+
+
+@pytest.mark.slow
+def test_two_drivers(tmp_path: Path) -> None:
+    """Two queries with one transactional id, at a time: one of them fails, and each row is there once."""
+    prepare(tmp_path)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "in").symlink_to(tmp_path / "in")
+    (other / "data").symlink_to(tmp_path / "data")
+    with (
+        start(tmp_path, "transactionalId=job") as one,
+        start(other, "transactionalId=job") as two,
+    ):
+        statuses = sorted([one.wait(TIMEOUT), two.wait(TIMEOUT)])
+    assert statuses == [0, 1]
+    check_complete(tmp_path, BATCHES)
+    logs = [(folder / "driver.log").read_text() for folder in (tmp_path, other)]
+    assert any("of transactional id job is refused" in log for log in logs)
