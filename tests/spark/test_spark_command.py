@@ -1,4 +1,4 @@
-"""``txnkafka spark``: what it prints, and its exit status."""
+"""The output and the exit status of ``txnkafka spark``."""
 
 from __future__ import annotations
 
