@@ -75,9 +75,7 @@ def broker(path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         sys.executable, "-m", "txnkafka", "serve", "--data", str(path), "--listen", "127.0.0.1:0",
         "--create-topic", f"{TOPIC}:1", "--config", "group.initial.rebalance.delay.ms=0",
     ]  # fmt: skip
-    with subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    ) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

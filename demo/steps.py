@@ -2,7 +2,7 @@
 
 ``payments`` is what a real broker left, ``consumed.json`` what Kafka's own Java consumer got of it
 (record.py). It is shown on the command line and through Spark; the end compares the results. Before
-Spark starts, a broker is killed (crash.py).
+Spark starts, a broker is killed (crash.py); afterwards, the driver of a Spark stream (pipeline.py).
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from rich.syntax import Syntax
 from rich.text import Text
 
 from demo.crash import after_a_kill
+from demo.pipeline import a_driver_is_killed
 from demo.spark_job import BY_HAND, IN_SQL, by_hand, in_sql, quiet_session
 from demo.summary import Summary, show_summary
 
@@ -110,6 +111,7 @@ def main() -> None:
     demo.say("[dim]Starting Spark, which takes some seconds …[/]")
     with quiet_session(ROOT) as spark:
         counts = on_spark(demo, spark)
+    a_driver_is_killed(demo, ROOT)
     at_the_end(demo, counts)
 
 
