@@ -32,9 +32,7 @@ class BareCallsSide:
 
     def warm(self) -> None:
         """Start the server, and use it for a round."""
-        self._server = subprocess.Popen(
-            self._command(fresh(self.name)), stdout=subprocess.PIPE, text=True
-        )
+        self._server = subprocess.Popen(self._command(fresh(self.name)), stdout=subprocess.PIPE, text=True)
         assert self._server.stdout is not None
         host, _, port = self._server.stdout.readline().split()[-1].rpartition(":")
         self._socket = socket.create_connection((host, int(port)))

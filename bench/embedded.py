@@ -211,7 +211,7 @@ def contests(count: int, rounds: int) -> list[Contest]:
             lambda: THREADS * (count // 20),
             lambda: [ThreadsSide(count // 20)],
             [],
-            rounds,
+            min(rounds, 3),  # a round takes a minute
             THREADS_NOTE,
         ),
     ]

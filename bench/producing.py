@@ -63,9 +63,7 @@ class ProduceSide:
         port = self._server.bootstrap_servers.rpartition(":")[2]
         arguments = [port, str(self._frame), str(CONNECTIONS), str(IN_FLIGHT), str(self._count)]
         cpu = cpu_seconds(process)
-        load = subprocess.run(
-            [str(c_program("produce_load")), *arguments], capture_output=True, text=True
-        )
+        load = subprocess.run([str(c_program("produce_load")), *arguments], capture_output=True, text=True)
         cpu = cpu_seconds(process) - cpu
         if load.returncode:
             raise RuntimeError(f"{self.name}: {load.stderr.strip()}")

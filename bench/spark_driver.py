@@ -5,13 +5,16 @@ is one of `WORK` below. READER is `kafka`, Spark's own Kafka source, which reads
 `txnkafka`, which reads the log directory ADDRESS; `broker`, which is txnkafka's source over the broker at
 ADDRESS; `crossing`, which sends ADDRESS prepared rows; or `alone`,
 which does the work of a txnkafka task without Spark.
+Works that write take the rows that they write as the first word of ADDRESS.
 """
 
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from pathlib import Path
@@ -48,6 +51,10 @@ def session(cores: str) -> SparkSession:
     # as docs/spark.md recommends; set for both readers
     builder = builder.config("spark.python.unix.domain.socket.enabled", "true")
     builder = builder.config("spark.buffer.size", str(1 << 20))
+    # an empty trigger makes a progress event, and the next one follows at once
+    builder = builder.config("spark.sql.streaming.noDataProgressEventInterval", "0")
+    builder = builder.config("spark.sql.streaming.pollingDelay", "0")
+    builder = builder.config("spark.sql.streaming.numRecentProgressUpdates", "100000")
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
@@ -243,6 +250,58 @@ def streamed(spark: SparkSession, reader: str, address: str) -> tuple[object, ..
         return (sum(progress["numInputRows"] for progress in query.recentProgress),)
 
 
+def verified(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Check every byte, as a job or by ``txnkafka verify``; return 1 if there is an error."""
+    if reader == "alone":
+        command = [sys.executable, "-m", "txnkafka", "verify", address, "--topic", TOPIC]
+        return (subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode,)
+    from txnkafka.spark import verify
+
+    found = verify(spark, address, topic=TOPIC)
+    found.findings.unpersist()
+    return (int(not found.is_sound),)
+
+
+def sunk(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Write rows of 100 B to a topic; return their number. ``address``: the number, and where to."""
+    count, target = address.split(" ", 1)
+    frame = spark.range(int(count)).selectExpr(
+        "cast(id as string) as key", "lpad(cast(id * 7919 as string), 90, 'abcdefghij') as value"
+    )
+    writer = frame.write.format(OF_BROKER.get(reader, "txnkafka")).option("topic", TOPIC)
+    if reader == "txnkafka":
+        writer.mode("append").save(target)
+        return (int(count),)
+    writer = writer.option("kafka.bootstrap.servers", target)
+    if reader == "broker":
+        writer = writer.option("stagingPath", f"{tempfile.gettempdir()}/bench.staging")
+    writer.mode("append").save()
+    return (int(count),)
+
+
+def visible(spark: SparkSession, reader: str, address: str) -> bool:
+    """Return whether a reader finds all rows of some writes."""
+    count, target = address.split(" ", 1)
+    found = rows(spark, reader, target).count()
+    return found > 0 and found % int(count) == 0
+
+
+def triggered(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+    """Wait until a stream has looked for data, in vain, a number of times. ``address``: the number, and
+    where."""
+    count, target = address.split(" ", 1)
+    source = spark.readStream.format(OF_BROKER.get(reader, "txnkafka")).option("subscribe", TOPIC)
+    source = source.option("kafka.isolation.level", "read_committed").option("startingOffsets", "latest")
+    source = source.option("kafka.bootstrap.servers" if reader in OF_BROKER else "path", target)
+    query = source.load().writeStream.format("noop").start()
+    try:
+        while len(query.recentProgress) < int(count):
+            time.sleep(0.1)
+        return (sum(progress["numInputRows"] for progress in query.recentProgress),)
+    finally:
+        query.stop()
+
+
 # the timed function, and the one for the digest
 WORK: dict[str, tuple[Work, Work]] = {
     "sql": (value_bytes, totals),
@@ -259,6 +318,9 @@ WORK: dict[str, tuple[Work, Work]] = {
     "export": (exported, exported),
     "findings": (findings, findings),
     "stream": (streamed, totals),
+    "verify": (verified, verified),
+    "sink": (sunk, visible),
+    "triggers": (triggered, triggered),
 }
 
 

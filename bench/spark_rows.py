@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bench.harness import Comparison, Contest, Limit, Side
 from bench.segments import MIB, Input, linked
-from bench.served import served
+from bench.served import served, sink_targets
 from bench.spark import SparkSide
 
 if TYPE_CHECKING:
@@ -41,6 +41,9 @@ SPARK_TWICE = ("aggregate",)
 SPARK_BROKER = {"stream": 1.5}
 FINDINGS_PARTITIONS = 8
 FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
+VERIFY_GOAL, SINK_GOAL, TRIGGER_GOAL = 1.7, 2.0, 1.0
+TRIGGERS = 500
+SINK_ROWS_A_BYTE = 1 / 400
 
 
 def spark_contests(plan: Plan, cores: int) -> Iterator[Contest]:
@@ -50,6 +53,10 @@ def spark_contests(plan: Plan, cores: int) -> Iterator[Contest]:
             yield _against_kafka_source(plan, cores, ours, theirs, f"Spark local[{cores}], {name}", goal)
     if cores == 1:
         yield _findings(plan, cores)
+        yield _empty_triggers(plan, cores)
+    if cores == 2:
+        yield _verify(plan, cores)
+        yield _sink(plan, cores)
 
 
 def _against_kafka_source(
@@ -113,4 +120,78 @@ def _findings(plan: Plan, cores: int) -> Contest:
         plan.spark_rounds,
         note="The findings are of partitions that are links to one segment.",
         limits=[Limit("txnkafka", FINDINGS_LIMIT)],
+    )
+
+
+def _verify(plan: Plan, cores: int) -> Contest:
+    source = Input("100", plan.verify)
+
+    def log_bytes() -> int:
+        return FINDINGS_PARTITIONS * source.segment.stat().st_size
+
+    def sides() -> Sequence[Side]:
+        log_dir = str(linked(source, FINDINGS_PARTITIONS))
+        return [
+            SparkSide(reader, "verify", cores, log_dir, log_bytes(), plan.spark_warm_seconds)
+            for reader in ("txnkafka", "alone")
+        ]
+
+    return Contest(
+        f"Spark local[{cores}], verify {FINDINGS_PARTITIONS} x {plan.verify // MIB} MiB",
+        "bytes",
+        log_bytes,
+        sides,
+        [Comparison("txnkafka", "alone", VERIFY_GOAL, by_wall=True)],
+        plan.spark_rounds,
+        note="`alone` is `txnkafka verify` in one process, its start included.",
+    )
+
+
+def _sink(plan: Plan, cores: int) -> Contest:
+    count = int(plan.spark * SINK_ROWS_A_BYTE)
+
+    def sides() -> Sequence[Side]:
+        servers, directory = sink_targets(cores)
+        return [
+            SparkSide(reader, "sink", cores, f"{count} {target}", count, plan.spark_warm_seconds)
+            for reader, target in (("txnkafka", directory), ("broker", servers), ("kafka", servers))
+        ]
+
+    return Contest(
+        f"Spark local[{cores}], sink, {count:,} rows",
+        "rows",
+        lambda: count,
+        sides,
+        [
+            Comparison("txnkafka", "kafka", SINK_GOAL, by_wall=True),
+            Comparison("broker", "kafka", by_wall=True),
+        ],
+        plan.spark_rounds,
+        note="`txnkafka` writes into a data directory, exactly once, and syncs; `broker` writes to Apache "
+        "Kafka, exactly once; `kafka` is Spark's own sink, which writes to the same Apache Kafka at least "
+        "once. Neither broker side waits for the disk.",
+    )
+
+
+def _empty_triggers(plan: Plan, cores: int) -> Contest:
+    source = Input("100", plan.spark, partitions=4)
+
+    def sides() -> Sequence[Side]:
+        broker = served(source)
+        wanted = [("txnkafka", broker.log_dir), ("broker", broker.bootstrap_servers)]
+        wanted.append(("kafka", broker.bootstrap_servers))
+        return [
+            SparkSide(reader, "triggers", cores, f"{TRIGGERS} {where}", TRIGGERS, plan.spark_warm_seconds)
+            for reader, where in wanted
+        ]
+
+    return Contest(
+        f"Spark local[{cores}], stream, {TRIGGERS} empty triggers",
+        "triggers",
+        lambda: TRIGGERS,
+        sides,
+        [Comparison("txnkafka", "kafka", TRIGGER_GOAL), Comparison("broker", "kafka", TRIGGER_GOAL)],
+        plan.spark_rounds,
+        note="A stream is started at the end of a topic that does not grow, and asks for new data again and "
+        "again.",
     )

@@ -195,9 +195,7 @@ class TransactionsSide:
         measured = self._client.transact(ROUND, self._next, self._count)
         cpu = cpu_seconds(process) - cpu
         self._next += self._count
-        return Timing(
-            cpu, measured.wall, self._count, resident_bytes(process), latencies=measured.latencies
-        )
+        return Timing(cpu, measured.wall, self._count, resident_bytes(process), latencies=measured.latencies)
 
     def digest(self) -> object:
         """The records of the rounds, in their order, as a read_committed consumer sees them."""

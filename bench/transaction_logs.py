@@ -183,9 +183,7 @@ class LogSide(_Side):
     def warm(self) -> None:
         """Recover the log, and have a round."""
         config, directory = LogConfig(retention_ms=-1), str(self._source.place(self.name))
-        opened = open_log(
-            LocalDataFiles(), directory, self._source.partition, config, Start(), now_ms=NOW_MS
-        )
+        opened = open_log(LocalDataFiles(), directory, self._source.partition, config, Start(), now_ms=NOW_MS)
         self._log = opened.log
         self._log.flush()
         for _ in range(WARM_ROUNDS if self._source.kind == "open" else 1):
@@ -203,9 +201,7 @@ class LogSide(_Side):
         markers = [_marker(first + i, 0, commit=True) for i in range(self._count)]
         with timed(timing):
             for marker in markers:
-                log.append(
-                    marker, now_ms=NOW_MS, origin=AppendOrigin.COORDINATOR, transaction_version=0
-                )
+                log.append(marker, now_ms=NOW_MS, origin=AppendOrigin.COORDINATOR, transaction_version=0)
                 log.offsets.advance_high_watermark(log.log_end_offset)
                 total += log.last_stable_offset
         return self._count, total
