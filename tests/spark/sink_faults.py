@@ -38,11 +38,14 @@ KILLS = {
     "before Spark's commit log": (StreamWriter, "commit", 1, "after"),
 }
 """Where the driver dies. The decision is durable when the first marker is appended."""
+DECIDED = ("at the decision", "between two partitions", "after the decision", "before Spark's commit log")
 TASKS = {
     "task fails": (StagedFile, "finish", 1, "before"),
     "worker dies": (StagedFile, "finish", 1, "after"),
     "executor dies": (StagedFile, "finish", 1, "after"),
+    "task is slow": (StagedFile, "finish", 1, "after"),
 }
+SLOW_SECONDS = 120
 RAISES = {
     "commit raises before the decision": (Producer, "commit_transaction", 1, "before"),
     "commit raises after the decision": (Producer, "commit_transaction", 1, "after"),
@@ -135,6 +138,9 @@ def happen(folder: Path, plan: str) -> None:
         return
     if plan in KILLS:
         kill_driver(folder)
+    if plan == "task is slow":
+        time.sleep(SLOW_SECONDS)
+        return
     if plan == "worker dies":
         os.kill(os.getpid(), signal.SIGKILL)
     if plan == "executor dies":

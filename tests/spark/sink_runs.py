@@ -1,4 +1,5 @@
-"""A streaming query into a data directory, and what independent readers find there.
+"""A streaming query into a data directory, or to the broker that serves it, and what independent readers find
+there.
 
 Each input file is a batch of numbers. Its even numbers go to another topic than the odd ones. A value is a
 number and the name of the run, so that the rows of two attempts differ.
@@ -22,6 +23,7 @@ from txnkafka.env import unique_name
 PROGRAM = Path(__file__).with_name("sink_driver.py")
 ROWS, BATCHES = 40, 3
 TOPICS = ("even", "odd")
+SERVERS = "kafka.bootstrap.servers"
 
 
 def prepare(folder: Path, batches: int = BATCHES, fault: str = "") -> None:
@@ -56,24 +58,26 @@ def stream(spark: SparkSession, folder: Path, **options: str) -> None:
             "if(cast(value as int) % 2 = 0, 'even', 'odd') as topic",
         )
     )
-    given = {"path": str(folder / "data"), FAULTS: str(folder / "faults"), **options}
+    target = {} if SERVERS in options else {"path": str(folder / "data")}
+    given = {**target, FAULTS: str(folder / "faults"), **options}
     writer = rows.writeStream.format("faulty").options(**given)
     writer = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True)
     writer.start().awaitTermination()
 
 
-def start(folder: Path, *options: str, master: str = "local[2,2]") -> subprocess.Popen[bytes]:
-    """Start the driver."""
+def start(
+    folder: Path, *options: str, master: str = "local[2,2]", submit: str = ""
+) -> subprocess.Popen[bytes]:
+    """Start the driver. ``submit`` are options of spark-submit."""
     command = [sys.executable, str(PROGRAM), str(ROOT), str(folder), master, *options]
+    environment = {**without_pythonpath(), "PYSPARK_SUBMIT_ARGS": f"{submit} pyspark-shell"}
     with (folder / "driver.log").open("ab") as log:
-        return subprocess.Popen(
-            command, cwd=folder, env=without_pythonpath(), stdout=log, stderr=subprocess.STDOUT
-        )
+        return subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=subprocess.STDOUT)
 
 
-def run(folder: Path, *options: str, master: str = "local[2,2]") -> int:
+def run(folder: Path, *options: str, master: str = "local[2,2]", submit: str = "") -> int:
     """Run the driver to its end; return its status."""
-    with start(folder, *options, master=master) as driver:
+    with start(folder, *options, master=master, submit=submit) as driver:
         try:
             return driver.wait(TIMEOUT)
         finally:

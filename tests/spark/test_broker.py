@@ -139,9 +139,7 @@ def test_bounds_of_a_batch(broker: Broker) -> None:
     assert batch_offsets(**both, **late, startingOffsetsByTimestampStrategy="latest") == []
     with pytest.raises(OffsetOutOfRangeError, match="orders-0 has no record at or after timestamp"):
         batch_offsets(**both, **late)
-    with pytest.raises(
-        OffsetOutOfRangeError, match="offset 50 of orders-0 is not in the log"
-    ):
+    with pytest.raises(OffsetOutOfRangeError, match="offset 50 of orders-0 is not in the log"):
         batch_offsets(**both, startingOffsets='{"orders": {"0": 50}}')
     for choice in ({"subscribe": "nowhere"}, {"assign": '{"orders": [7]}'}, {"subscribePattern": "^x$"}):
         with pytest.raises(UnknownTopicOrPartitionError, match="in the cluster of 127"):
@@ -238,9 +236,7 @@ def test_deleted_records(broker: Broker, caplog: pytest.LogCaptureFixture) -> No
         rows_of(strict, tasks[0])
     assert rows_of(lenient, tasks[1]) == []
     assert "orders-0: offset 2 is not in the log" in caplog.text
-    with pytest.raises(
-        OffsetOutOfRangeError, match="orders-0: offsets 2 to 4 deleted before"
-    ):
+    with pytest.raises(OffsetOutOfRangeError, match="orders-0: offsets 2 to 4 deleted before"):
         strict.end()
     lenient.start = planned[1][1]
     assert offsets(lenient.trigger()) == [5, 6]

@@ -33,9 +33,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("door", ["batches", "source"])
-def test_the_driver_gets_file_and_position(
-    spark: SparkSession, tmp_path: Path, name: str, door: str
-) -> None:
+def test_the_driver_gets_file_and_position(spark: SparkSession, tmp_path: Path, name: str, door: str) -> None:
     hostile, reason = HOSTILE[name]
     sound = batch(0)
     path = write_log(tmp_path, "t-0", {0: [sound, hostile.encode(), batch(3)]}) / f"{0:020}.log"

@@ -12,7 +12,6 @@ from tests.conftest import LONG
 from tests.spark import sink_faults
 from tests.spark.sink_runs import check_complete, happened, prepare, run, stream, visible
 
-DECIDED = ("at the decision", "between two partitions", "after the decision", "before Spark's commit log")
 KILLS = [*sink_faults.KILLS] if LONG else ["between two partitions"]
 SHORT = {"request.timeout": 4000, "delivery.timeout": 5000, "max.block": 5000}
 
@@ -27,13 +26,15 @@ def test_the_driver_is_killed(tmp_path: Path, fault: str) -> None:
     assert happened(tmp_path)
     before = len(visible(tmp_path))
     assert before in (1, 2)
-    if fault not in DECIDED:
+    if fault not in sink_faults.DECIDED:
         assert before == 1
     assert run(tmp_path) == 0
     check_complete(tmp_path)
     first = {value.split()[1] for value in visible(tmp_path)[1]}
     last = {value.split()[1] for value in visible(tmp_path)[2]}
-    assert (first == last) == (fault not in DECIDED)  # of the driver that was killed, if it had decided
+    assert (first == last) == (
+        fault not in sink_faults.DECIDED
+    )  # of the driver that was killed, if it had decided
 
 
 @pytest.mark.slow
