@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from txnkafka.client.consumer import Consumer, ConsumerRecord, RebalanceListener
     from txnkafka.client.group_metadata import ConsumerGroupMetadata
     from txnkafka.client.offsets import OffsetAndMetadata
+    from txnkafka.client.prepared_txn_state import PreparedTxnState
     from txnkafka.client.producer import Producer, RecordFuture, RecordMetadata
     from txnkafka.embedded import Broker
     from txnkafka.errors import (
@@ -138,6 +139,7 @@ __all__ = [
     "PartitionView",
     "Partitions",
     "PendingOffset",
+    "PreparedTxnState",
     "ProduceError",
     "Producer",
     "ProducerFencedError",
@@ -183,6 +185,7 @@ _MODULES = {
     "PartitionView": "logdir",
     "Partitions": "logdir.partitions",
     "PendingOffset": "logdir.groups",
+    "PreparedTxnState": "client.prepared_txn_state",
     "Producer": "client.producer",
     "ProducerIdAndEpoch": "model",
     "ProducerStateEntry": "model",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 from txnkafka.aio.waiting import result, run, transport_of, wake
 from txnkafka.client.client import Client
 from txnkafka.client.offsets import OffsetAndMetadata
+from txnkafka.client.prepared_txn_state import PreparedTxnState, prepared_state
 from txnkafka.client.producer import Producer as BlockingProducer
 from txnkafka.client.producer.columns import arrow_columns
 from txnkafka.client.producer.txn_state import State
@@ -122,9 +123,10 @@ class Producer:
         """Send all records, and wait until each was acknowledged or has failed. ``timeout`` is in seconds."""
         await run(self._reactor, self._core.flush(None if timeout is None else timeout * 1000))
 
-    async def init_transactions(self) -> None:
-        """Get the producer id, and fence other producers with the same ``transactional.id``."""
-        await run(self._reactor, self._core.init())
+    async def init_transactions(self, *, keep_prepared: bool = False) -> None:
+        """Get the producer id, and fence other producers with the same ``transactional.id``. Their open
+        transaction is aborted, or kept with ``keep_prepared`` (KIP-939)."""
+        await run(self._reactor, self._core.init(keep_prepared=keep_prepared))
 
     def begin_transaction(self) -> None:
         """Begin a transaction."""
@@ -142,6 +144,14 @@ class Producer:
         }
         await run(self._reactor, self._core.send_offsets(given, group_metadata))
 
+    async def prepare_transaction(self) -> PreparedTxnState:
+        """Send all records, and close the transaction for more, until it is completed (KIP-939)."""
+        return await run(self._reactor, self._core.prepare())
+
+    async def complete_transaction(self, state: PreparedTxnState | str) -> None:
+        """Commit the prepared transaction if ``state`` is its own, else abort it (KIP-939)."""
+        await run(self._reactor, self._core.complete(prepared_state(state)))
+
     async def commit_transaction(self) -> None:
         """Commit the transaction, after all its records were acknowledged."""
         await run(self._reactor, self._core.commit())
@@ -153,7 +163,7 @@ class Producer:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Self]:
         """Begin a transaction for an ``async with`` block, and commit it at the end, or abort it after an
-        exception, the cancellation of the task included."""
+        exception, the cancellation of the task included. A prepared transaction stays open then."""
         txn = self._core.txn
         if self._core.needs_init:
             await self.init_transactions()
@@ -174,6 +184,9 @@ class Producer:
         txn = self._core.txn
         if txn is None or txn.state is State.FATAL_ERROR:
             return
+        if txn.state is State.PREPARED_TRANSACTION:
+            error.add_note(f"and the transaction {txn.prepared} is prepared: call complete_transaction")
+            return
         try:
             await self.abort_transaction()
         except KafkaError as failure:
@@ -182,7 +195,7 @@ class Producer:
             error.add_note(f"and the transaction was not aborted: {failure}")
 
     async def close(self, timeout: float | None = None) -> None:
-        """Send all records, abort an open transaction, and release the connections."""
+        """Send all records, abort an open transaction that is not prepared, and release the connections."""
         if not self._blocking._is_closed:
             try:
                 await run(self._reactor, self._core.close(None if timeout is None else timeout * 1000))

@@ -39,9 +39,12 @@ class Versions(NamedTuple):
     features_epoch: int = -1
 
     def pick(self, name: str, at_most: int = 1 << 15, at_least: int = 0) -> int:
-        """Return the highest version of an API that both sides know. Raises UnsupportedVersionError."""
+        """Return the highest version of an API that both sides know; an unstable one only if ``at_least``
+        demands it. Raises UnsupportedVersionError."""
         api = API_OF[name]
         low, high = api.announced
+        if at_least > high:
+            high = api.max_version
         theirs = self.ranges.get(name)
         if theirs is None:
             raise UnsupportedVersionError(f"the broker does not support {name}")

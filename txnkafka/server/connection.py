@@ -76,8 +76,11 @@ class Connection(asyncio.BufferedProtocol):
     def __init__(self, server: ConnectionOwner, listener: int) -> None:
         self._server = server
         self._listener = listener
-        most = server.broker.config.socket_request_max_bytes
-        self._session = Session(server.pool, most, SERVED, server.unsent)
+        config = server.broker.config
+        self._session = Session(
+            server.pool, config.socket_request_max_bytes, SERVED, server.unsent,
+            accepts_unstable=config.unstable_api_versions_enable,
+        )  # fmt: skip
         self._transport: asyncio.Transport | None = None
         self._peer = Peer(Node("", 0, server.fetch_sessions))
         self.peer = self.address = "?"

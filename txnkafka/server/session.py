@@ -68,13 +68,21 @@ class Unsent:
 
 
 class Session:
-    """One connection; ``served`` has the keys of the served APIs. For one thread."""
+    """One connection; ``served`` has the keys of the served APIs. ``accepts_unstable`` is
+    ``unstable.api.versions.enable``. For one thread."""
 
     def __init__(
-        self, pool: BlockPool, max_frame_bytes: int, served: Collection[int], all_unsent: Unsent | None = None
+        self,
+        pool: BlockPool,
+        max_frame_bytes: int,
+        served: Collection[int],
+        all_unsent: Unsent | None = None,
+        *,
+        accepts_unstable: bool = False,
     ) -> None:
         self._received = ReceiveBuffer(pool, max_frame_bytes)
         self._served = served
+        self._accepts_unstable = accepts_unstable
         self._unanswered: deque[Request] = deque()  # also answered requests after an unanswered one
         self._unanswered_bytes = 0
         self._unsent: deque[memoryview] = deque()
@@ -199,7 +207,8 @@ class Session:
         api, version = header.api, header.api_version
         if api.key not in self._served:
             raise InvalidRequestError(f"the API {api.name} (key {api.key}) is not supported")
-        is_accepted = api.has(version) and (api.unstable is None or version < api.unstable)
+        is_stable = api.unstable is None or version < api.unstable
+        is_accepted = api.has(version) and (is_stable or self._accepts_unstable)
         if not is_accepted:
             if api.key != API_VERSIONS:
                 raise InvalidRequestError("the version is not supported", message=api.name, version=version)

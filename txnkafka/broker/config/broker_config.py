@@ -93,6 +93,13 @@ class BrokerConfig:
     transaction_remove_expired_transaction_cleanup_interval_ms: int = row(
         "time between searches for idle transactional ids", 3_600_000, 1
     )
+    transaction_two_phase_commit_enable: bool = row(
+        "let producers open transactions without a timeout, and keep an open one after a restart (KIP-939)",
+        False,
+    )
+    unstable_api_versions_enable: bool = row(
+        "announce and accept InitProducerId 6, which two-phase commit needs", False
+    )
     message_max_bytes: int = row("largest batch", 1_048_588, 0, is_dynamic=True)
     fetch_max_bytes: int = row("largest answer to a fetch", 57_671_680, 1024)
     socket_request_max_bytes: int = row("largest request", 104_857_600, 1)

@@ -185,8 +185,6 @@ _NOT_HERE: Final = {
     "max.connections.per.ip.overrides": "max.connections.per.ip is for all addresses",
     "max.request.partition.size.limit": "it is 2000",
     "principal.builder.class": _NO_SECURITY,
-    "transaction.two.phase.commit.enable": "two-phase commit is not supported",
-    "unstable.api.versions.enable": "unstable versions are not supported",
     "unstable.feature.versions.enable": "unstable versions are not supported",
 }
 _WITHOUT_SECURITY: Final = (

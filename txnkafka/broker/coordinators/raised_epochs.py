@@ -49,8 +49,9 @@ def raise_epochs(coordinator: TransactionCoordinator) -> dict[int, int]:
     for state in coordinator.partitions.values():
         for transactional_id, metadata in list(state.metadata.items()):
             for producer_id, epoch in (
-                (metadata.producer_id, metadata.producer_epoch), (metadata.next_producer_id, 0),
-            ):  # fmt: skip
+                (metadata.producer_id, metadata.producer_epoch),
+                (metadata.next_producer_id, max(metadata.next_producer_epoch, 0)),
+            ):
                 known = coordinator.seen.get(producer_id)
                 if known is not None and known.largest > epoch:
                     seen[producer_id] = known

@@ -61,7 +61,11 @@ class Transactions:
         self._blocks = ProducerIdBlocks(services)
         self._topic = CoordinatorTopic(services, TRANSACTION_STATE_TOPIC, create_internal, has_answers=False)
         config = services.config
-        limits = Limits(config.transaction_max_timeout_ms, config.transactional_id_expiration_ms)
+        limits = Limits(
+            config.transaction_max_timeout_ms,
+            config.transactional_id_expiration_ms,
+            config.transaction_two_phase_commit_enable,
+        )
         self.coordinator = TransactionCoordinator(
             self,
             self._topic,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from txnkafka.client.client import Client
 from txnkafka.client.offsets import OffsetAndMetadata
+from txnkafka.client.prepared_txn_state import PreparedTxnState, prepared_state
 from txnkafka.client.producer.batch_content import FinishedBatch
 from txnkafka.client.producer.columns import arrow_columns, columns_to_send, numbers_of
 from txnkafka.client.producer.producer_config import ProducerConfig
@@ -176,13 +177,14 @@ class Producer(Client[ProducerConfig]):
         not exist within ``max.block.ms``."""
         return self._reactor.run(self._core.partitions_for(topic))
 
-    def init_transactions(self) -> None:
+    def init_transactions(self, *, keep_prepared: bool = False) -> None:
         """Get the producer id, and fence other producers with the same ``transactional.id``; their open
-        transaction is aborted.
+        transaction is aborted. With ``keep_prepared`` it stays open, and ``complete_transaction`` ends it
+        (KIP-939).
 
         Raises KafkaTimeoutError after ``max.block.ms``: call it again then. Raises IllegalStateError for a
-        second call."""
-        self._reactor.run(self._core.init())
+        second call, and UnsupportedVersionError from a broker without two-phase commit."""
+        self._reactor.run(self._core.init(keep_prepared=keep_prepared))
 
     def begin_transaction(self) -> None:
         """Begin a transaction. Raises IllegalStateError before ``init_transactions`` and within another
@@ -206,6 +208,25 @@ class Producer(Client[ProducerConfig]):
         }
         self._reactor.run(self._core.send_offsets(given, group_metadata))
 
+    def prepare_transaction(self) -> PreparedTxnState:
+        """Send all records, and close the transaction for more: only ``complete_transaction``,
+        ``commit_transaction`` and ``abort_transaction`` are possible then. Store ``str()`` of the result in
+        the transaction of your database (KIP-939). ``close`` leaves a prepared transaction open.
+
+        Raises InvalidTxnStateError without ``transaction.two.phase.commit.enable``; IllegalStateError outside
+        of a transaction; TransactionAbortableError if a record has failed; KafkaTimeoutError after
+        ``max.block.ms``: the same call continues it."""
+        return self._reactor.run(self._core.prepare())
+
+    def complete_transaction(self, state: PreparedTxnState | str) -> None:
+        """Commit the prepared transaction if the database has its ``state``, and abort it if the state is of
+        another transaction (KIP-939). Does nothing if ``init_transactions(keep_prepared=True)`` has found no
+        open transaction, because it had ended.
+
+        Raises ValueError for a wrong text; InvalidTxnStateError without a prepared transaction; and what
+        ``commit_transaction`` raises."""
+        self._reactor.run(self._core.complete(prepared_state(state)))
+
     def commit_transaction(self) -> None:
         """Commit the transaction, after all its records were acknowledged.
 
@@ -224,7 +245,8 @@ class Producer(Client[ProducerConfig]):
     @contextmanager
     def transaction(self) -> Iterator[Self]:
         """Begin a transaction for a ``with`` block, and commit it at the end, or abort it after an exception.
-        The first one calls ``init_transactions``.
+        The first one calls ``init_transactions``. An exception leaves a prepared transaction open, because
+        its outcome may be decided already: call ``complete_transaction``.
 
         A commit that fails because of a record aborts the transaction, and raises the error. After a fatal
         error (ProducerFencedError) nothing more is sent."""
@@ -245,7 +267,7 @@ class Producer(Client[ProducerConfig]):
             raise
 
     def close(self, timeout: float | None = None) -> None:
-        """Send all records, abort an open transaction, and release the connections.
+        """Send all records, abort an open transaction that is not prepared, and release the connections.
 
         Records that were not sent within ``timeout`` seconds fail with ClosedError. A second call does
         nothing."""
@@ -259,6 +281,9 @@ class Producer(Client[ProducerConfig]):
     def _abort_after(self, error: BaseException) -> None:
         txn = self._core.txn
         if txn is None or txn.state is State.FATAL_ERROR:
+            return
+        if txn.state is State.PREPARED_TRANSACTION:
+            error.add_note(f"and the transaction {txn.prepared} is prepared: call complete_transaction")
             return
         try:
             self.abort_transaction()

@@ -1,8 +1,7 @@
 """``ProducerConfig``: the settings of a producer, with Kafka's names and defaults.
 
-Source: ``ProducerConfig`` of Apache Kafka 4.4. Not supported: ``transaction.two.phase.commit.enable``
-(KIP-939, no release of Kafka finishes it), ``partitioner.class`` (give ``partition=``), interceptors, and
-``partitioner.availability.timeout.ms``, which is off by default.
+Source: ``ProducerConfig`` of Apache Kafka 4.4. Not supported: ``partitioner.class`` (give ``partition=``),
+interceptors, and ``partitioner.availability.timeout.ms``, which is off by default.
 """
 
 from __future__ import annotations
@@ -24,7 +23,12 @@ class ProducerConfig(ClientConfig):
     Raises ValueError for settings that contradict each other."""
 
     transactional_id: str | None = row("identity of the producer in all its lives", None, kind="string")
-    transaction_timeout_ms: int = row("time after which the broker aborts a transaction", 60_000, 1)
+    transaction_timeout_ms: int | None = row(
+        "time after which the broker aborts a transaction; the default is 60000", None, 1, kind="int"
+    )
+    transaction_two_phase_commit_enable: bool = row(
+        "transactions never time out, and may be prepared (KIP-939); excludes transaction.timeout.ms", False
+    )
     enable_idempotence: bool | None = row(
         "write each record once; the default is true, unless acks or retries prevent it", None, kind="boolean"
     )
@@ -59,6 +63,11 @@ class ProducerConfig(ClientConfig):
         if self.compression_gzip_level == 0:
             raise ValueError("compression.gzip.level must be 1 to 9, or -1 for gzip's default, not 0")
         self._check_idempotence()
+        if self.transaction_two_phase_commit_enable and self.transaction_timeout_ms is not None:
+            raise ValueError(
+                "transaction.timeout.ms has no effect with transaction.two.phase.commit.enable, because the "
+                "transactions never time out: leave one of the two"
+            )
         given, least = self.delivery_timeout_ms, self.linger_ms + self.request_timeout_ms
         if given is not None and given < least:
             raise ValueError(
@@ -89,6 +98,11 @@ class ProducerConfig(ClientConfig):
         if self.enable_idempotence is None:
             return self.required_acks == -1 and self.retries > 0
         return self.enable_idempotence
+
+    @property
+    def transaction_ms(self) -> int:
+        """Return the timeout of transactions; the broker ignores it with two-phase commit."""
+        return 60_000 if self.transaction_timeout_ms is None else self.transaction_timeout_ms
 
     @property
     def required_acks(self) -> int:

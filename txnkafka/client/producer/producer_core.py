@@ -13,6 +13,7 @@ from txnkafka.client.producer.accumulator import Accumulator, TopicBatches
 from txnkafka.client.producer.columns import by_partition, key_partitions
 from txnkafka.client.producer.sender import Sender
 from txnkafka.client.producer.sent_batches import SentBatches
+from txnkafka.client.producer.transactions import ProducerTransactions
 from txnkafka.client.producer.txn_manager import TransactionManager
 from txnkafka.client.producer.txn_requests import TxnRequests
 from txnkafka.client.producer.txn_state import State
@@ -20,7 +21,6 @@ from txnkafka.env import SystemClock, this_process
 from txnkafka.errors import (
     BufferExhaustedError,
     ClosedError,
-    IllegalStateError,
     KafkaError,
     KafkaTimeoutError,
     UnknownTopicOrPartitionError,
@@ -28,12 +28,10 @@ from txnkafka.errors import (
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from txnkafka._core.record_list import RecordFuture
     from txnkafka.client.cluster import Partition
-    from txnkafka.client.group_metadata import ConsumerGroupMetadata
-    from txnkafka.client.offsets import OffsetAndMetadata
     from txnkafka.client.producer.batch_content import Content
     from txnkafka.client.producer.columns import SendColumns
     from txnkafka.client.producer.producer_batch import ProducerBatch
@@ -42,13 +40,12 @@ if TYPE_CHECKING:
     from txnkafka.client.promise import Task
     from txnkafka.client.transport import Transport
 
-_INIT: Final = "init_transactions"
 _LARGEST_BATCH: Final = 1 << 20  # max.message.bytes of a topic is a little more
 LOG = logging.getLogger("txnkafka.client")
 
 
-class ProducerCore:
-    """``topics`` has the topics that were looked up. ``appender`` adds records that need not wait."""
+class ProducerCore(ProducerTransactions):
+    """``topics`` has the topics that were looked up."""
 
     def __init__(self, transport: Transport, config: ProducerConfig) -> None:
         self.config = config
@@ -71,17 +68,9 @@ class ProducerCore:
         self.sender.on_metadata = self._count_partitions
         if self.txn is not None:
             self._requests = self.sender.requests = TxnRequests(
-                self.cluster, self.txn, config.transaction_timeout_ms, self.sender.drained
-            )
-
-    @property
-    def accepts(self) -> bool:
-        """Whether a record can be sent now, as far as the state is concerned."""
-        return self.appender.accepts
-
-    @accepts.setter
-    def accepts(self, accepts: bool) -> None:
-        self.appender.accepts = accepts
+                self.cluster, self.txn, config.transaction_ms, self.sender.drained,
+                two_phase=config.transaction_two_phase_commit_enable,
+            )  # fmt: skip
 
     # Records
 
@@ -178,11 +167,6 @@ class ProducerCore:
             if self.txn.is_transactional:
                 self.txn.check_in_transaction("send")
 
-    def check_open(self) -> None:
-        """Raise ClosedError after ``close``."""
-        if self.is_closed:
-            raise ClosedError(f"the producer {self.config.client_id!r} is closed")
-
     async def partitions_for(self, topic: str) -> list[Partition]:
         """Return the partitions of a topic."""
         self.check_open()
@@ -201,72 +185,8 @@ class ProducerCore:
                 count = len(self.accumulator.incomplete)
                 raise KafkaTimeoutError(f"{count} batches were not acknowledged within {timeout_ms:.0f} ms")
 
-    # Transactions
-
-    @property
-    def needs_init(self) -> bool:
-        """Return whether ``init`` was not called, or has not finished."""
-        is_new = self.txn is None or self.txn.state in (State.UNINITIALIZED, State.INITIALIZING)
-        return is_new or (self._pending is not None and self._pending[0] == _INIT)
-
-    async def init(self) -> None:
-        """See ``Producer.init_transactions``."""
-        txn = self._transactional()
-
-        def begin() -> Task[None]:
-            txn.check()
-            txn.transition(State.INITIALIZING)
-            return self.reactor.spawn(self._requests.init())
-
-        await self._operation(_INIT, begin)
-
-    def begin(self) -> None:
-        """See ``Producer.begin_transaction``."""
-        txn = self._transactional()
-        txn.check()
-        self._check_pending("begin_transaction")
-        if txn.state is State.UNINITIALIZED:
-            raise IllegalStateError(f"{txn.name}: call init_transactions before begin_transaction")
-        txn.transition(State.IN_TRANSACTION)
-
-    async def send_offsets(
-        self, offsets: Mapping[TopicPartition, OffsetAndMetadata], group: ConsumerGroupMetadata
-    ) -> None:
-        """See ``Producer.send_offsets_to_transaction``."""
-        txn = self._transactional()
-        txn.check()
-        self._check_pending("send_offsets_to_transaction")
-        txn.check_in_transaction("send offsets")
-        if offsets:
-            sending = self.reactor.spawn(self._requests.send_offsets(offsets, group))
-            await self._in_time("send_offsets_to_transaction", sending)
-
-    async def commit(self) -> None:
-        """See ``Producer.commit_transaction``."""
-        txn = self._transactional()
-
-        def begin() -> Task[None]:
-            txn.check_in_transaction("commit")
-            txn.transition(State.COMMITTING_TRANSACTION)
-            return self.reactor.spawn(self._requests.end(commit=True))
-
-        await self._operation("commit_transaction", begin)
-
-    async def abort(self) -> None:
-        """See ``Producer.abort_transaction``."""
-        txn = self._transactional()
-
-        def begin() -> Task[None]:
-            if txn.state is not State.ABORTABLE_ERROR:
-                txn.check_in_transaction("abort")
-            txn.new_partitions.clear()
-            txn.transition(State.ABORTING_TRANSACTION)
-            return self.reactor.spawn(self._requests.end(commit=False))
-
-        await self._operation("abort_transaction", begin)
-
     async def close(self, timeout_ms: float | None) -> None:
-        """Send what waits, abort an open transaction, and stop."""
+        """Send what waits, abort an open transaction that is not prepared, and stop."""
         if self.is_closed:
             return
         self.is_closed, self.accepts = True, False
@@ -293,49 +213,6 @@ class ProducerCore:
                 await self._in_time("the abort", ending)
         except KafkaError as error:
             LOG.info("while the producer %r was closed: %s", self.config.client_id, error)
-
-    # Shared parts
-
-    def _transactional(self) -> TransactionManager:
-        self.check_open()
-        if self.txn is None or not self.txn.is_transactional:
-            raise IllegalStateError("the producer has no transactional.id, and so no transactions")
-        return self.txn
-
-    def _check_pending(self, name: str) -> None:
-        if self._pending is not None:
-            other = self._pending[0]
-            raise IllegalStateError(f"{other} has not finished: call it again, before {name}")
-
-    async def _operation(self, name: str, begin: Callable[[], Task[None]]) -> None:
-        """Begin an operation, or continue to wait for it after a timeout."""
-        if self._pending is not None and self._pending[0] != name:
-            self._check_pending(name)
-        if self._pending is None:
-            self._pending = name, begin()
-        task = self._pending[1]
-        try:
-            await self._in_time(name, task)
-        finally:
-            if task.is_done:
-                self._pending = None
-                self._changed()
-
-    async def _in_time(self, name: str, task: Task[None]) -> None:
-        limit = self.config.max_block_ms
-        await self.reactor.first(task, limit)
-        if not task.is_done:
-            raise KafkaTimeoutError(f"{name} did not finish within max.block.ms ({limit}): call it again")
-        task.result()
-
-    def _changed(self) -> None:
-        txn = self.txn
-        state = State.READY if txn is None else txn.state
-        allowed = state is State.IN_TRANSACTION if txn is not None and txn.is_transactional else True
-        self.accepts = (
-            allowed and state is not State.FATAL_ERROR and not self.is_closed and self._pending is None
-        )
-        self.sender.wake()
 
     def _opened(self, partition: TopicPartition) -> None:
         if self.txn is not None:

@@ -1,7 +1,7 @@
 """``TransactionManager``: the identity, state and sequences of an idempotent or transactional producer.
 
 It decides, and sends nothing: ``Sender`` sends batches, ``TxnRequests`` sends the requests of transactions.
-Source: ``TransactionManager`` of Apache Kafka 4.3 (KIP-98, KIP-360, KIP-890).
+Source: ``TransactionManager`` of Apache Kafka 4.3 (KIP-98, KIP-360, KIP-890, KIP-939).
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from txnkafka.client.prepared_txn_state import PreparedTxnState
 from txnkafka.client.producer.producer_batch import NO_PRODUCER
 from txnkafka.client.producer.sequences import Sequences
 from txnkafka.client.producer.txn_state import ADVICE, PRODUCE_FATAL, SOURCES, State
@@ -33,6 +34,7 @@ LOG = logging.getLogger("txnkafka.client")
 _LAST_EPOCH: Final = 32_767
 _ENDING: Final = (State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)
 _FAILED: Final = (State.ABORTABLE_ERROR, State.FATAL_ERROR)
+_NOT_PREPARED: Final = PreparedTxnState()
 
 
 class TransactionManager:
@@ -40,7 +42,9 @@ class TransactionManager:
     after each change of ``state``.
 
     ``partitions`` are in the transaction; ``new_partitions`` must be added to it before anything is sent to
-    them, with transaction versions 0 and 1. ``is_started``: the coordinator may know the transaction."""
+    them, with transaction versions 0 and 1. ``is_started``: the coordinator may know the transaction.
+    ``prepared`` is the prepared transaction, which an earlier producer may have begun; ``may_complete``: it
+    has ended before this producer kept it, so that nothing is left to complete (KIP-939)."""
 
     def __init__(self, transactional_id: str | None, on_change: Callable[[], None]) -> None:
         self.transactional_id = transactional_id
@@ -52,6 +56,8 @@ class TransactionManager:
         self.can_bump = False  # InitProducerId takes a producer (KIP-360)
         self.needs_bump = False
         self.is_started = False
+        self.prepared = _NOT_PREPARED
+        self.may_complete = False
         self.partitions: set[TopicPartition] = set()
         self.new_partitions: set[TopicPartition] = set()
         self._on_change = on_change
@@ -116,7 +122,14 @@ class TransactionManager:
         if self.state is not State.IN_TRANSACTION:
             step = "begin_transaction" if self.state is State.READY else "init_transactions"
             step = "wait for the end of the commit or abort" if self.is_ending else f"call {step} first"
+            if self.state is State.PREPARED_TRANSACTION:
+                step = "call complete_transaction, commit_transaction or abort_transaction first"
             raise IllegalStateError(f"{self.name} cannot {what} in the state {self.state.name}: {step}")
+
+    def check_may_end(self, what: str) -> None:
+        """Raise the errors of ``check_in_transaction``, unless the transaction is open or prepared."""
+        if self.state is not State.PREPARED_TRANSACTION:
+            self.check_in_transaction(what)
 
     def fail(self, error: KafkaError) -> None:
         """Enter FATAL_ERROR. The first fatal error stays."""
@@ -162,15 +175,27 @@ class TransactionManager:
         self.needs_bump |= is_v2 and not self.is_v2 and not at_init
         self.is_v2 = is_v2
 
-    def initialized(self, producer: ProducerIdAndEpoch) -> None:
-        """InitProducerId was answered."""
+    def initialized(self, producer: ProducerIdAndEpoch, kept: PreparedTxnState | None = None) -> None:
+        """InitProducerId was answered. ``kept`` is the open transaction that it has kept, if it was told to
+        keep one."""
         self.producer = producer
+        self.may_complete = kept is not None and not kept.has_transaction
         if self.is_transactional:
             self._entries.clear()
             self._unresolved.clear()
         else:
             self._renumber()
-        self.transition(State.READY)
+        if kept is None or not kept.has_transaction:
+            self.transition(State.READY)
+        else:
+            self.is_started, self.prepared = True, kept
+            self.transition(State.PREPARED_TRANSACTION)
+
+    def prepare(self) -> None:
+        """Close the transaction for records, until it is completed."""
+        self.check_in_transaction("prepare the transaction")
+        self.prepared = PreparedTxnState(*self.producer)
+        self.transition(State.PREPARED_TRANSACTION)
 
     def ended(self, producer: ProducerIdAndEpoch | None) -> None:
         """EndTxn was answered, with the next id and epoch in version 2, or was not necessary."""
@@ -180,6 +205,8 @@ class TransactionManager:
             self._unresolved.clear()
         needs_bump, self.needs_bump = self.needs_bump, False
         self.is_started = False
+        self.prepared = _NOT_PREPARED
+        self.may_complete = False
         self.partitions.clear()
         self.new_partitions.clear()
         self.transition(State.INITIALIZING if needs_bump else State.READY)

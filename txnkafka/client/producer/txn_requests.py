@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.client.cluster import GROUP, TRANSACTION, backoff
+from txnkafka.client.prepared_txn_state import PreparedTxnState
 from txnkafka.client.producer.turn import Turn
 from txnkafka.client.producer.txn_state import Reaction, State, reaction
 from txnkafka.error_codes import ErrorCode
@@ -19,6 +20,7 @@ from txnkafka.errors import (
     KafkaError,
     NetworkError,
     ProducerFencedError,
+    UnsupportedVersionError,
     error_for,
 )
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH, ProducerIdAndEpoch, TopicPartition
@@ -45,29 +47,53 @@ _NO_TIMEOUT: Final = (1 << 31) - 1
 _V1: Final = {"AddPartitionsToTxn": 3, "EndTxn": 4, "TxnOffsetCommit": 4}
 """The last versions of requests with transaction versions 0 and 1."""
 _V2: Final = {"EndTxn": 5, "TxnOffsetCommit": 5}
+_2PC: Final = 6  # the first version of InitProducerId with two-phase commit (KIP-939)
+_SWITCH_ON: Final = (
+    "two-phase commit needs transaction.two.phase.commit.enable and unstable.api.versions.enable "
+    "on the broker"
+)
+_WITHOUT_2PC: Final = {
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _SWITCH_ON,
+    ErrorCode.UNSUPPORTED_VERSION: f"the broker keeps no prepared transaction; {_SWITCH_ON}",
+}
 _FIRST_PAUSE_MS: Final = 20
 """The pause while the previous transaction is being completed (KAFKA-5482)."""
 _GROUP_MISMATCH: Final = (ErrorCode.ILLEGAL_GENERATION, ErrorCode.UNKNOWN_MEMBER_ID)
 
 
 class TxnRequests:
-    """``drained`` is awaited before EndTxn, until every batch has a result."""
+    """``drained`` is awaited before EndTxn, until every batch has a result. ``two_phase`` is
+    ``transaction.two.phase.commit.enable``."""
 
     def __init__(
-        self, cluster: Cluster, txn: TransactionManager, timeout_ms: int, drained: Callable[[], Any]
+        self,
+        cluster: Cluster,
+        txn: TransactionManager,
+        timeout_ms: int,
+        drained: Callable[[], Any],
+        *,
+        two_phase: bool = False,
     ) -> None:
         self._cluster = cluster
         self._txn = txn
         self._timeout_ms = timeout_ms if txn.is_transactional else _NO_TIMEOUT
+        self._two_phase = two_phase and txn.is_transactional
         self._drained = drained
         self._turn = Turn()
 
-    async def init(self) -> None:
-        """Get a producer id and epoch; for a transactional id, end the transaction of the producer before."""
+    async def init(self, *, keep_prepared: bool = False) -> None:
+        """Get a producer id and epoch; for a transactional id, abort or keep the transaction of the producer
+        before."""
         txn = self._txn
         async with self._turn:
-            await self._init_producer_id(-1, -1)
+            await self._init_producer_id(-1, -1, keep_prepared=keep_prepared)
             txn.use_version(is_v2=self._is_v2(), at_init=True)
+
+    async def prepare(self) -> None:
+        """Close the transaction for records, after every batch was acknowledged."""
+        await self._drained()
+        async with self._turn:
+            self._txn.prepare()
 
     async def end(self, *, commit: bool) -> None:
         """Commit or abort, after the state was changed."""
@@ -123,18 +149,23 @@ class TxnRequests:
 
     # The requests
 
-    async def _init_producer_id(self, producer_id: int, epoch: int) -> None:
+    async def _init_producer_id(self, producer_id: int, epoch: int, *, keep_prepared: bool = False) -> None:
         txn = self._txn
 
         def message(versions: Versions) -> InitProducerIdRequest:
             txn.can_bump = txn.is_transactional and versions.has("InitProducerId", 3)
             return InitProducerIdRequest(
                 transactional_id=txn.transactional_id, transaction_timeout_ms=self._timeout_ms,
-                producer_id=producer_id, producer_epoch=epoch,
+                producer_id=producer_id, producer_epoch=epoch, enable2_pc=self._two_phase,
+                keep_prepared_txn=keep_prepared,
             )  # fmt: skip
 
-        response = await self._call("InitProducerId", message, _own_code)
-        txn.initialized(ProducerIdAndEpoch(response.producer_id, response.producer_epoch))
+        needs_2pc = self._two_phase or keep_prepared
+        response = await self._call("InitProducerId", message, _own_code, at_least=_2PC if needs_2pc else 0)
+        kept = None
+        if keep_prepared:
+            kept = PreparedTxnState(response.ongoing_txn_producer_id, response.ongoing_txn_producer_epoch)
+        txn.initialized(ProducerIdAndEpoch(response.producer_id, response.producer_epoch), kept)
 
     async def _end_txn(
         self, producer: ProducerIdAndEpoch, *, commit: bool, is_v2: bool
@@ -190,6 +221,7 @@ class TxnRequests:
     async def _call(
         self, name: str, message: Callable[[Versions], Any], code_of: Callable[[Any], ErrorCode], *,
         key: tuple[int, str] | None = None, is_v2: bool | None = None, is_abort: bool = False,
+        at_least: int = 0,
     ) -> Any:  # fmt: skip
         """Send a request until it succeeds. Otherwise change the state by the tables, and raise."""
         config, failures = self._cluster.config, 0
@@ -202,7 +234,8 @@ class TxnRequests:
             try:
                 connection = await self._connection(key)
                 failed = name
-                version = connection.versions.pick(name, (_V2 if is_v2 else _V1).get(name, 1 << 15))
+                at_most = (_V2 if is_v2 else _V1).get(name, 1 << 15)
+                version = _version(connection.versions, name, at_most, at_least)
                 body = message(connection.versions)
                 response = await self._cluster.request(connection, name, version, body)
                 code = code_of(response)
@@ -220,6 +253,7 @@ class TxnRequests:
             if found is Reaction.FIND_COORDINATOR and key is not None:
                 self._cluster.forget_coordinator(*key)
             elif found not in (Reaction.RETRY, Reaction.FIND_COORDINATOR):
+                text = text or (_WITHOUT_2PC.get(code, "") if at_least else "")
                 raise self._failed(failed, code, text, found)
             failures += 1
             pause = backoff(config.retry_backoff_ms, config.retry_backoff_max_ms, failures)
@@ -271,6 +305,16 @@ class _FindError(Exception):
     def __init__(self, code: ErrorCode, text: str) -> None:
         super().__init__(text)
         self.code = code
+
+
+def _version(versions: Versions, name: str, at_most: int, at_least: int) -> int:
+    """Return the version of a request. ``at_least`` is 0 without two-phase commit."""
+    try:
+        return versions.pick(name, at_most, at_least)
+    except UnsupportedVersionError as error:
+        if not at_least:
+            raise
+        raise UnsupportedVersionError(f"{error}: {_SWITCH_ON}") from None
 
 
 def _own_code(response: Any) -> ErrorCode:

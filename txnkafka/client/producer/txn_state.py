@@ -1,7 +1,7 @@
 """The states of a transactional producer, and its reactions to error codes, as tables.
 
 Source: ``TransactionManager.State`` and the handlers in ``TransactionManager`` (KIP-98, KIP-360, KIP-588,
-KIP-890, KIP-1050) of Apache Kafka 4.3. PREPARED_TRANSACTION (KIP-939) is left out: no release finishes it.
+KIP-890, KIP-939, KIP-1050) of Apache Kafka 4.3.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ class State(enum.Enum):
     INITIALIZING = enum.auto()
     READY = enum.auto()
     IN_TRANSACTION = enum.auto()
+    PREPARED_TRANSACTION = enum.auto()
+    """The transaction takes no more records, and its outcome is decided elsewhere (KIP-939)."""
     COMMITTING_TRANSACTION = enum.auto()
     ABORTING_TRANSACTION = enum.auto()
     ABORTABLE_ERROR = enum.auto()
@@ -36,8 +38,11 @@ SOURCES: Final[dict[State, frozenset[State]]] = {
     ),
     State.READY: frozenset((State.INITIALIZING, State.COMMITTING_TRANSACTION, State.ABORTING_TRANSACTION)),
     State.IN_TRANSACTION: frozenset((State.READY,)),
-    State.COMMITTING_TRANSACTION: frozenset((State.IN_TRANSACTION,)),
-    State.ABORTING_TRANSACTION: frozenset((State.IN_TRANSACTION, State.ABORTABLE_ERROR)),
+    State.PREPARED_TRANSACTION: frozenset((State.IN_TRANSACTION, State.INITIALIZING)),
+    State.COMMITTING_TRANSACTION: frozenset((State.IN_TRANSACTION, State.PREPARED_TRANSACTION)),
+    State.ABORTING_TRANSACTION: frozenset(
+        (State.IN_TRANSACTION, State.PREPARED_TRANSACTION, State.ABORTABLE_ERROR)
+    ),
     State.ABORTABLE_ERROR: frozenset(
         (State.IN_TRANSACTION, State.COMMITTING_TRANSACTION, State.ABORTABLE_ERROR, State.INITIALIZING)
     ),

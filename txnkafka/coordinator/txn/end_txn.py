@@ -13,6 +13,9 @@ Transaction version 2 (EndTxn 5) increments the epoch with every transaction. E 
 Earlier versions do not increment it: a repeated request has the same epoch, and succeeds if it asks for the
 recorded outcome; an abort of nothing does not exist.
 
+A kept transaction (KIP-939) is ended by the producer that has kept it, with that producer's identity; see
+``txn_image``.
+
 Source: TransactionCoordinator.endTransaction and endTransactionWithTV1.
 """
 
@@ -40,15 +43,17 @@ from txnkafka.coordinator.txn.txn_image import (
     PREPARE_ABORT,
     PREPARE_COMMIT,
     PREPARED,
+    client_identity,
     identity_after,
     is_exhausted,
     markers_of,
     prepared,
+    prepared_kept,
     record_of,
 )
 from txnkafka.coordinator.txn.txn_setting import Setting
 from txnkafka.error_codes import ErrorCode
-from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
+from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, ProducerIdAndEpoch
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 EPOCH_BUMP: Final = 2  # the first transaction version in which each EndTxn increments the epoch
@@ -64,6 +69,8 @@ def end_txn(metadata: TransactionMetadata | None, event: EndTxn, setting: Settin
         return Refused(ErrorCode.INVALID_REQUEST)
     if metadata is None:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
+    if metadata.next_producer_epoch != NO_PRODUCER_EPOCH and metadata.state == ONGOING:
+        return _end_kept(metadata, event, setting)
     rule = _end_and_increment if event.client_transaction_version >= EPOCH_BUMP else _end
     return rule(metadata, event, setting)
 
@@ -145,11 +152,62 @@ def _increment(
     return _prepare(image, Answer(NONE, *identity_after(image)))
 
 
+def _end_kept(metadata: TransactionMetadata, event: EndTxn, setting: Setting) -> Result:
+    """End a kept transaction (KIP-939): only its newest producer may.
+
+    Its epoch is incremented here as well, although InitProducerId has incremented it: a delayed repetition of
+    this request must not end the producer's next transaction."""
+    if error := other_than(client_identity(metadata), event.producer_id, event.producer_epoch):
+        return Refused(error)
+    version = event.client_transaction_version
+    state, increments = PREPARES[event.committed], version >= EPOCH_BUMP
+    image = _prepared_kept(metadata, state, version, setting, increments=increments)
+    if isinstance(image, NeedsProducerId):
+        return image
+    return _prepare(image, Answer(NONE, *identity_after(image)))
+
+
+def _prepared_kept(
+    metadata: TransactionMetadata,
+    state: TransactionState,
+    version: int,
+    setting: Setting,
+    *,
+    increments: bool,
+) -> TransactionMetadata | NeedsProducerId:
+    identity = client_identity(metadata)
+    if increments:
+        following = next_identity(identity, setting)
+        if following is None:
+            return NeedsProducerId()
+        identity = following
+    now_ms = setting.now_ms
+    return prepared_kept(metadata, state, identity, now_ms=now_ms, client_transaction_version=version)
+
+
+def next_identity(identity: ProducerIdAndEpoch, setting: Setting) -> ProducerIdAndEpoch | None:
+    """Return the identity with the next epoch, or with a new producer id after the last epoch; None if that
+    must be given first."""
+    if not is_exhausted(identity.producer_epoch):
+        return ProducerIdAndEpoch(identity.producer_id, identity.producer_epoch + 1)
+    return None if setting.producer_id is None else ProducerIdAndEpoch(setting.producer_id, 0)
+
+
+def other_than(identity: ProducerIdAndEpoch, producer_id: int, producer_epoch: int) -> ErrorCode | None:
+    """Return the error for a producer that does not have the identity, else None."""
+    if producer_id != identity.producer_id:
+        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+    return None if producer_epoch == identity.producer_epoch else ErrorCode.PRODUCER_FENCED
+
+
 def abort_from_here(metadata: TransactionMetadata, setting: Setting, response: Answer | Parked) -> Result:
     """Abort an open transaction without a request of its producer, and fence the producer.
 
     This uses up one epoch, however often it is tried, because a record that is not durable changes nothing
     (KAFKA-9666)."""
+    if metadata.next_producer_epoch != NO_PRODUCER_EPOCH:
+        kept = _prepared_kept(metadata, PREPARE_ABORT, setting.version, setting, increments=True)
+        return kept if isinstance(kept, NeedsProducerId) else _prepare(kept, response)
     if setting.version >= EPOCH_BUMP:
         result = _increment(metadata, PREPARE_ABORT, setting.version, setting)
         if not isinstance(result, Transition) or result.metadata is None:

@@ -8,6 +8,9 @@ id.
 | names L | E | E once more: a retry whose first answer was lost |
 | anything else | E | PRODUCER_FENCED |
 
+With ``keep_prepared_txn`` an open transaction stays as it is, and the producer that may end it gets the epoch
+after the last one that was given out (KIP-939). An open transaction is aborted without it.
+
 At epoch 32766 the producer id changes, and epochs begin at 0. If the coordinator's log has lost its end, E is
 at least the largest epoch in the partitions (``Setting.seen``).
 
@@ -19,7 +22,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from txnkafka.coordinator.txn.end_txn import abort_from_here
+from txnkafka.coordinator.txn.end_txn import abort_from_here, next_identity, other_than
 from txnkafka.coordinator.txn.txn_events import (
     Answer,
     InitProducerId,
@@ -29,7 +32,16 @@ from txnkafka.coordinator.txn.txn_events import (
     Result,
     Transition,
 )
-from txnkafka.coordinator.txn.txn_image import IDLE, ONGOING, PREPARED, image_of, is_exhausted, record_of
+from txnkafka.coordinator.txn.txn_image import (
+    IDLE,
+    NO_TIMEOUT,
+    ONGOING,
+    PREPARED,
+    client_identity,
+    image_of,
+    is_exhausted,
+    record_of,
+)
 from txnkafka.coordinator.txn.txn_setting import Limits, Setting
 from txnkafka.error_codes import ErrorCode
 from txnkafka.model import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
@@ -46,6 +58,8 @@ def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId
         return new_transactional_id(event, setting)
     if metadata.state in PREPARED:
         return Parked()
+    if event.keep_prepared_txn and metadata.state == ONGOING:
+        return keep(metadata, event, setting)
     if event.is_continuation and not names_this_producer(metadata, event):
         return FENCED
     if metadata.state == ONGOING:
@@ -68,13 +82,44 @@ def refusal(event: InitProducerId, limits: Limits) -> ErrorCode | None:
         return ErrorCode.INVALID_REQUEST
     if not event.transactional_id:
         return ErrorCode.INVALID_REQUEST
-    if event.enable_2pc:  # as on a broker with transaction.two.phase.commit.enable=false
+    if event.enable_2pc and not limits.two_phase_commit:
         return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-    if event.keep_prepared_txn:
+    if event.keep_prepared_txn and not limits.two_phase_commit:
         return ErrorCode.UNSUPPORTED_VERSION
-    if not 0 < event.transaction_timeout_ms <= limits.transaction_max_timeout_ms:
+    if not event.enable_2pc and not 0 < event.transaction_timeout_ms <= limits.transaction_max_timeout_ms:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return None
+
+
+def timeout_of(event: InitProducerId) -> int:
+    """Return the transaction timeout of the producer in milliseconds."""
+    return NO_TIMEOUT if event.enable_2pc else event.transaction_timeout_ms
+
+
+def keep(metadata: TransactionMetadata, event: InitProducerId, setting: Setting) -> Result:
+    """Keep the open transaction for a new producer, which may only end it, and fence earlier ones.
+
+    A transaction without a timeout gets none from a producer with one: its outcome may be decided already.
+    """
+    held = client_identity(metadata)
+    if event.is_continuation and other_than(held, event.producer_id, event.producer_epoch):
+        return FENCED
+    if held.producer_id in setting.seen:
+        largest = setting.seen[held.producer_id].largest
+        held = held._replace(producer_epoch=max(held.producer_epoch, largest))
+    identity = next_identity(held, setting)
+    if identity is None:
+        return NeedsProducerId()
+    image = image_of(
+        metadata,
+        ONGOING,
+        next_producer_id=identity.producer_id,
+        next_producer_epoch=identity.producer_epoch,
+        transaction_timeout_ms=NO_TIMEOUT if event.enable_2pc else metadata.transaction_timeout_ms,
+        last_update_timestamp=setting.now_ms,
+    )
+    ongoing = metadata.producer_id, metadata.producer_epoch
+    return Transition(image, record_of(image), Answer(ErrorCode.NONE, *identity, frozenset(), *ongoing))
 
 
 def names_this_producer(metadata: TransactionMetadata, event: InitProducerId) -> bool:
@@ -97,7 +142,7 @@ def new_transactional_id(event: InitProducerId, setting: Setting) -> Result:
         next_producer_id=NO_PRODUCER_ID,
         producer_epoch=NO_PRODUCER_EPOCH,
         next_producer_epoch=NO_PRODUCER_EPOCH,
-        transaction_timeout_ms=event.transaction_timeout_ms,
+        transaction_timeout_ms=timeout_of(event),
         state=TransactionState.EMPTY,
         topic_partitions=frozenset(),
         last_update_timestamp=setting.now_ms,
@@ -143,7 +188,7 @@ def empty(
         producer_id=producer_id,
         producer_epoch=producer_epoch,
         last_producer_epoch=last_producer_epoch,
-        transaction_timeout_ms=event.transaction_timeout_ms,
+        transaction_timeout_ms=timeout_of(event),
         topic_partitions=frozenset(),
         start_timestamp=NO_TIMESTAMP,
         last_update_timestamp=setting.now_ms,

@@ -8,19 +8,21 @@ at a start, and after the coordinator failed to make a record durable.
 from __future__ import annotations
 
 from txnkafka.coordinator.txn.txn_image import COMPLETE, ONGOING, PREPARED
-from txnkafka.model import ProducerStateEntry, TopicPartition
+from txnkafka.model import NO_PRODUCER_EPOCH, ProducerStateEntry, TopicPartition
 from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 
 def has_joined(
     owner: TransactionMetadata | None, partition: TopicPartition, producer_id: int, producer_epoch: int
 ) -> bool:
-    """Return whether the partition is in the producer's open transaction, and its end is not decided."""
+    """Return whether the partition is in the producer's open transaction, and its end is not decided. A
+    transaction that another producer has kept (KIP-939) takes no more data."""
     return (
         owner is not None
         and owner.state == ONGOING
         and owner.producer_id == producer_id
         and owner.producer_epoch == producer_epoch
+        and owner.next_producer_epoch == NO_PRODUCER_EPOCH
         and partition in owner.topic_partitions
     )
 

@@ -20,7 +20,8 @@ from txnkafka.wire.records import TransactionMetadata, encode_transaction_key, e
 
 class InitProducerId(NamedTuple):
     """A producer asks for its id. With ``producer_id`` and ``producer_epoch`` it continues with its
-    identity (KIP-360). The last two fields belong to KIP-939."""
+    identity (KIP-360). ``enable_2pc``: its transactions never time out. ``keep_prepared_txn``: an open
+    transaction is not aborted, so that the producer can end it (KIP-939)."""
 
     transactional_id: str
     transaction_timeout_ms: int
@@ -120,12 +121,15 @@ Event: TypeAlias = (
 
 class Answer(NamedTuple):
     """The answer to a request; ids are -1 where the API or the error has none. ``missing`` are partitions
-    that a verification did not find: TRANSACTION_ABORTABLE for each."""
+    that a verification did not find: TRANSACTION_ABORTABLE for each. The last two fields are the identity of
+    a kept transaction (KIP-939)."""
 
     error: ErrorCode = ErrorCode.NONE
     producer_id: int = NO_PRODUCER_ID
     producer_epoch: int = NO_PRODUCER_EPOCH
     missing: frozenset[TopicPartition] = frozenset()
+    ongoing_producer_id: int = NO_PRODUCER_ID
+    ongoing_producer_epoch: int = NO_PRODUCER_EPOCH
 
 
 Reply: TypeAlias = Callable[[Answer], None]

@@ -1,5 +1,8 @@
 """The image of a transactional id's next state, and the valid transitions between states.
 
+InitProducerId may keep an open transaction (KIP-939). The id then has two identities: producer id and epoch
+are the transaction's, until its end; the next producer id and epoch are the producer's that will end it.
+
 Source: TransactionState.validPreviousStates, prepareTransitionTo and prepareAbortOrCommit of
 TransactionMetadata.
 """
@@ -16,7 +19,7 @@ from txnkafka.wire.records import TransactionMetadata, TransactionState
 
 S = TransactionState
 LARGEST_EPOCH: Final = 2**15 - 1
-NO_TIMEOUT: Final = 2**31 - 1  # of a transaction with two-phase commit (KIP-939)
+NO_TIMEOUT: Final = 2**31 - 1  # of a producer with two-phase commit (KIP-939)
 
 # constants, because looking up an enum member by its class costs more than a rule that compares it
 ONGOING: Final = S.ONGOING
@@ -109,10 +112,45 @@ def prepared(
     )  # fmt: skip
 
 
+def prepared_kept(
+    metadata: TransactionMetadata,
+    state: TransactionState,
+    identity: ProducerIdAndEpoch,
+    *,
+    now_ms: int,
+    client_transaction_version: int,
+) -> TransactionMetadata:
+    """Return the image of PREPARE_COMMIT or PREPARE_ABORT of a kept transaction. ``identity`` is the
+    producer's after the end. The marker fences the producer that has begun the transaction."""
+    ending_id, ending_epoch = client_identity(metadata)
+    image = image_of(
+        metadata,
+        state,
+        next_producer_id=identity.producer_id,
+        next_producer_epoch=identity.producer_epoch,
+        producer_epoch=min(metadata.producer_epoch + 1, LARGEST_EPOCH),
+        last_producer_epoch=ending_epoch,
+        last_update_timestamp=now_ms,
+        client_transaction_version=client_transaction_version,
+    )
+    return image._replace(previous_producer_id=ending_id)
+
+
+def client_identity(metadata: TransactionMetadata) -> ProducerIdAndEpoch:
+    """Return the identity of the id's newest producer, which the transaction does not have if it was kept."""
+    if metadata.next_producer_epoch != NO_PRODUCER_EPOCH:
+        return ProducerIdAndEpoch(metadata.next_producer_id, metadata.next_producer_epoch)
+    return ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
+
+
 def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata:
     """Return the image of COMPLETE_COMMIT or COMPLETE_ABORT, with the next producer id if PREPARE_* named
     one."""
-    transactional_id, held, _, _, _, _, timeout, before, _, _, started, version, last_epoch = metadata
+    (
+        transactional_id, held, ending, _, _, next_epoch, timeout, before, _, _, started, version, last_epoch,
+    ) = metadata  # fmt: skip
+    if next_epoch != NO_PRODUCER_EPOCH:
+        held = ending
     state = COMPLETE_COMMIT if before == PREPARE_COMMIT else COMPLETE_ABORT
     if before not in PREPARED:
         raise may_not_follow(metadata, state)
@@ -125,6 +163,8 @@ def completed(metadata: TransactionMetadata, now_ms: int) -> TransactionMetadata
 
 def identity_after(metadata: TransactionMetadata) -> ProducerIdAndEpoch:
     """Return the producer id and epoch that COMPLETE_* has after a state PREPARE_*."""
+    if metadata.next_producer_epoch != NO_PRODUCER_EPOCH:
+        return client_identity(metadata)
     if metadata.client_transaction_version >= 2 and metadata.next_producer_id != NO_PRODUCER_ID:
         return ProducerIdAndEpoch(metadata.next_producer_id, 0)
     return ProducerIdAndEpoch(metadata.producer_id, metadata.producer_epoch)
@@ -142,6 +182,8 @@ def raised(metadata: TransactionMetadata, seen: Mapping[int, SeenEpochs]) -> Tra
     return metadata._replace(
         producer_epoch=min(epochs.of_data + 2, LARGEST_EPOCH),
         last_producer_epoch=NO_PRODUCER_EPOCH,
+        next_producer_id=NO_PRODUCER_ID,
+        next_producer_epoch=NO_PRODUCER_EPOCH,
         state=S.EMPTY if metadata.state in IDLE else metadata.state,
     )
 

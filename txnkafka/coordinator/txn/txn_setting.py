@@ -8,12 +8,12 @@ from typing import Final, NamedTuple
 
 
 class Limits(NamedTuple):
-    """Broker configs that limit a transactional id; the defaults are Kafka's.
-
-    ``transaction.two.phase.commit.enable`` is missing: it is false until KIP-939 is supported."""
+    """Broker configs that limit a transactional id; the defaults are Kafka's. ``two_phase_commit`` is
+    ``transaction.two.phase.commit.enable`` (KIP-939)."""
 
     transaction_max_timeout_ms: int = 15 * 60 * 1000
     transactional_id_expiration_ms: int = 7 * 24 * 60 * 60 * 1000
+    two_phase_commit: bool = False
 
 
 KAFKAS_LIMITS: Final = Limits()

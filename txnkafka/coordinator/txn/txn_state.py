@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
-from txnkafka.coordinator.txn.end_txn import abort_from_here, end_txn
+from txnkafka.coordinator.txn.end_txn import abort_from_here, end_txn, other_than
 from txnkafka.coordinator.txn.init_producer_id import init_producer_id
 from txnkafka.coordinator.txn.txn_events import (
     AddOffsets,
@@ -44,6 +44,7 @@ from txnkafka.coordinator.txn.txn_image import (
     NO_TIMEOUT,
     ONGOING,
     PREPARED,
+    client_identity,
     completed,
     joined,
     raised,
@@ -51,6 +52,7 @@ from txnkafka.coordinator.txn.txn_image import (
 )
 from txnkafka.coordinator.txn.txn_setting import KAFKAS_LIMITS, NOTHING_SEEN, Limits, SeenEpochs, Setting
 from txnkafka.error_codes import ErrorCode
+from txnkafka.model import NO_PRODUCER_EPOCH
 from txnkafka.wire.records import TransactionMetadata
 
 NOT_DUE: Final = Refused(ErrorCode.INVALID_TXN_STATE)
@@ -111,7 +113,10 @@ def verify_partitions(metadata: TransactionMetadata | None, event: VerifyPartiti
 
 
 def other_producer(metadata: TransactionMetadata, producer_id: int, producer_epoch: int) -> ErrorCode | None:
-    """Return the error for a request with the id or epoch of another incarnation, else None."""
+    """Return the error for a request with the id or epoch of another incarnation, else None. A kept
+    transaction takes no more partitions: the producer may only end it (KIP-939)."""
+    if metadata.next_producer_epoch != NO_PRODUCER_EPOCH:
+        return other_than(client_identity(metadata), producer_id, producer_epoch) or NOT_DUE.error
     if producer_id != metadata.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if producer_epoch != metadata.producer_epoch:

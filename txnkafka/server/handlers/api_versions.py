@@ -4,6 +4,7 @@ Versions 0 to 5. From 3 on the response has features; 3 leaves out supported fea
 which its clients reject (KAFKA-17011). In 5 the client may name the cluster and node that it expects; another
 node answers REBOOTSTRAP_REQUIRED (KIP-1242). A later version is answered in version 0 with
 UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again (KIP-511).
+Unstable versions are announced with ``unstable.api.versions.enable`` only.
 
 Clients choose their transaction protocol from this response: the finalized level 2 of ``transaction.version``
 allows the versions that add partitions with the data (KIP-890).
@@ -60,7 +61,8 @@ def _is_legal(request: ApiVersionsRequest) -> bool:
 
 
 def _answer(broker: Broker, version: int) -> ApiVersionsResponse:
-    ranges = [(key, *APIS[key].announced) for key in sorted(SERVED)]
+    unstable = broker.config.unstable_api_versions_enable
+    ranges = [(key, *APIS[key].announced_range(unstable=unstable)) for key in sorted(SERVED)]
     return ApiVersionsResponse(
         api_keys=tuple(
             ApiVersion(api_key=key, min_version=low, max_version=high) for key, low, high in ranges

@@ -1,7 +1,8 @@
 """InitProducerId: assigns a producer id and epoch to an idempotent producer or a transactional id.
 
-Versions 0 to 5; 6 is unstable in Kafka and refused. From 3 on a producer sends its own id and epoch to
-continue after an error (KIP-360). Before 4, PRODUCER_FENCED is INVALID_PRODUCER_EPOCH.
+Versions 0 to 6. From 3 on a producer sends its own id and epoch to continue after an error (KIP-360). Before
+4, PRODUCER_FENCED is INVALID_PRODUCER_EPOCH. 6 adds two-phase commit (KIP-939); it is unstable in Kafka, and
+served with ``unstable.api.versions.enable`` only.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def handle(broker: Broker, request: InitProducerIdRequest, version: int, peer: P
                 error_code=error_for("InitProducerId", version, answer.error),
                 producer_id=answer.producer_id,
                 producer_epoch=answer.producer_epoch,
+                ongoing_txn_producer_id=answer.ongoing_producer_id,
+                ongoing_txn_producer_epoch=answer.ongoing_producer_epoch,
             )
         )
 

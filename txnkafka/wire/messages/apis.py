@@ -35,8 +35,12 @@ class Api:
     @property
     def announced(self) -> tuple[int, int]:
         """First and last version that a broker of Apache Kafka 4.4 announces in ApiVersions."""
+        return self.announced_range(unstable=False)
+
+    def announced_range(self, *, unstable: bool) -> tuple[int, int]:
+        """Return ``announced``; ``unstable``: with ``unstable.api.versions.enable``."""
         first = self.min_version if self.announced_from is None else self.announced_from
-        return first, self.max_version if self.unstable is None else self.unstable - 1
+        return first, self.max_version if self.unstable is None or unstable else self.unstable - 1
 
     @cached_property
     def request(self) -> type[Any]:

@@ -6,7 +6,7 @@ By version:
 3  the producer's own id and epoch, to be raised (KIP-360)
 4  PRODUCER_FENCED
 5  TRANSACTION_ABORTABLE (KIP-890)
-6  two-phase commit (KIP-939); unstable: Apache Kafka 4.4 does not announce or accept it
+6  two-phase commit (KIP-939); unstable: announced and accepted with unstable.api.versions.enable only
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ def test_the_defaults_are_those_of_kafka_4() -> None:
     assert (found.max_block_ms, found.delivery_ms, found.request_timeout_ms) == (60_000, 120_000, 30_000)
     assert (found.max_in_flight_requests_per_connection, found.max_request_size) == (5, 1 << 20)
     assert (found.required_acks, found.is_idempotent, found.retries) == (-1, True, 2**31 - 1)
-    assert (found.transactional_id, found.transaction_timeout_ms) == (None, 60_000)
+    assert (found.transactional_id, found.transaction_ms) == (None, 60_000)
 
 
 def test_idempotence_is_off_where_acks_or_retries_prevent_it() -> None:
