@@ -118,7 +118,7 @@ class SendResult(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class TransactionSendResult:
-    """The result of ``send_message_in_transaction``, which does not wait until a committed message is visible.
+    """The result of ``send_message_in_transaction``, which does not wait until the message is visible.
 
     ``local_transaction_state`` is the answer of the local transaction. ``local_exception`` is what it raised:
     the state is UNKNOWN then. ``queue_offset`` is the offset of the half in its partition of ``__txn_half``,

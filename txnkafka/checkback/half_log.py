@@ -1,0 +1,80 @@
+"""``HalfLog``: reads the standing of one half from its partition of ``__txn_half``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from txnkafka.checkback.half_topics import HALF_TOPIC
+from txnkafka.checkback.log_range import LogRange
+from txnkafka.coordinator.half.half_image import HalfImage, HalfState
+from txnkafka.model import TopicPartition
+from txnkafka.wire.records.half_records import DecidedBy, HalfRecordType, Outcome, half_key
+
+if TYPE_CHECKING:
+    from txnkafka._core.consumer_record import ConsumerRecord
+    from txnkafka.client.cluster import Cluster
+
+_BY_CLIENTS: Final = {bytes([0, kind]) for kind in (HalfRecordType.HALF, HalfRecordType.DECIDE)}
+"""The key types of records that clients write, outside of transactions."""
+
+
+class Standing(NamedTuple):
+    """The state of a half; ``state`` is None for an unknown id. ``group`` and ``offset`` of a half that is
+    done are empty and -1."""
+
+    state: HalfState | None
+    outcome: Outcome | None = None
+    group: str = ""
+    offset: int = -1
+    born_ms: int = -1
+
+
+class HalfLog:
+    """Reads with the connections of ``cluster``."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._all = LogRange(cluster, is_committed=False)
+        self._committed = LogRange(cluster, is_committed=True)
+
+    async def decided(self, transaction_id: str, partition: int, start: int, stop: int) -> Standing:
+        """Return the standing of a half, whose HALF record is at ``start``, as of ``stop``.
+
+        Clients write HALF and DECIDE outside of transactions. If the first DECIDE is one of theirs, it counts
+        whatever became of the owner's transactions, so that this read need not wait for their end. In all
+        other cases the committed log is folded from its beginning."""
+        image = HalfImage()
+        place = TopicPartition(HALF_TOPIC, partition)
+        async for records in self._all.records(place, start, stop):
+            for record in _about(records, transaction_id):
+                if record.key[:2] in _BY_CLIENTS and record.value is not None:
+                    image.replay(record.offset, record.key, record.value)
+        half = image.get(transaction_id)
+        if half is not None and half.offset == start and half.state is HalfState.DECIDED:
+            is_by_client = half.by is not DecidedBy.POLICY and half.outcome is not Outcome.PARK
+            if is_by_client:
+                return _standing(image, transaction_id)
+        return await self.standing(transaction_id, partition, stop)
+
+    async def standing(self, transaction_id: str, partition: int, stop: int | None = None) -> Standing:
+        """Return the standing of a half from the committed log, by default up to its end."""
+        image = HalfImage()
+        place = TopicPartition(HALF_TOPIC, partition)
+        first, end = await self._committed.limits(place)
+        async for records in self._committed.records(place, first, end if stop is None else stop):
+            for record in _about(records, transaction_id):
+                image.replay(record.offset, record.key, record.value)
+        return _standing(image, transaction_id)
+
+
+def _about(records: list[ConsumerRecord], transaction_id: str) -> list[ConsumerRecord]:
+    """Return the records about one half."""
+    name = half_key(HalfRecordType.ASKED, transaction_id)[2:]
+    return [each for each in records if each.key is not None and each.key.startswith(name, 2)]
+
+
+def _standing(image: HalfImage, transaction_id: str) -> Standing:
+    half = image.get(transaction_id)
+    if half is not None:
+        return Standing(half.state, half.outcome, half.producer_group, half.offset, half.born_ms)
+    ended = image.ended.get(transaction_id)
+    return Standing(None) if ended is None else Standing(HalfState.DONE, ended.outcome)

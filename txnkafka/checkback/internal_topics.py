@@ -1,0 +1,29 @@
+"""Creates the topics of check-back at their first use."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.checkback.half_topics import CHECK_TOPIC, HALF_TOPIC, PARKED_TOPIC
+from txnkafka.client.admin.topic_types import NewTopic
+from txnkafka.errors import TopicAlreadyExistsError
+
+if TYPE_CHECKING:
+    from txnkafka.checkback.checkback_config import CheckBackConfig
+    from txnkafka.client.admin.core import AdminCore
+
+_STATE: Final = {"cleanup.policy": "compact", "segment.bytes": 104_857_600, "compression.type": "producer"}
+_ASKS: Final = {"cleanup.policy": "delete", "retention.ms": 3_600_000, "segment.ms": 600_000}
+
+
+async def create_internal_topics(admin: AdminCore, config: CheckBackConfig) -> None:
+    """Create those of ``__txn_half``, ``__txn_check`` and ``__txn_check_max`` that do not exist. Several
+    processes may do it at the same time. Raises what ``create_topic`` raises."""
+    existing = {each.name for each in await admin.list_topics(include_internal=True)}
+    for name, settings in {HALF_TOPIC: _STATE, CHECK_TOPIC: _ASKS, PARKED_TOPIC: _STATE}.items():
+        if name not in existing:
+            topic = NewTopic(name, config.half_partitions, config.half_replication_factor, None, settings)
+            try:
+                await admin.create_topics([topic])
+            except TopicAlreadyExistsError:
+                continue
