@@ -32,9 +32,8 @@ def test_the_driver_is_killed(tmp_path: Path, fault: str) -> None:
     check_complete(tmp_path)
     first = {value.split()[1] for value in visible(tmp_path)[1]}
     last = {value.split()[1] for value in visible(tmp_path)[2]}
-    assert (first == last) == (
-        fault not in sink_faults.DECIDED
-    )  # of the driver that was killed, if it had decided
+    # the second batch is of the driver that was killed, if it had decided
+    assert (first == last) == (fault not in sink_faults.DECIDED)
 
 
 @pytest.mark.slow

@@ -41,6 +41,7 @@ from txnkafka.broker.coordinators.marker_writer import MarkerWriter
 
 KILLS = int(os.environ.get("TXNKAFKA_KILLS", "5" if LONG else "1"))
 SEED = int(os.environ.get("TXNKAFKA_SEED", "1"))
+OUTSIDE_A_BROKER = [fault for fault, (owner, *_) in KILLS_OF.items() if owner is not MarkerWriter]
 NO_DELAY = ("--config", "group.initial.rebalance.delay.ms=0")
 SPECULATION = " ".join(
     f"--conf spark.speculation{setting}"
@@ -122,9 +123,7 @@ def test_an_executor_is_killed(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "fault", [fault for fault, (owner, *_) in KILLS_OF.items() if owner is not MarkerWriter]
-)
+@pytest.mark.parametrize("fault", OUTSIDE_A_BROKER)
 def test_the_driver_is_killed_and_the_target_is_a_broker(tmp_path: Path, fault: str) -> None:
     """The broker goes on. A transaction that the driver has not decided stays open until the restart."""
     prepare(tmp_path, fault=fault)
@@ -140,8 +139,8 @@ def test_the_driver_is_killed_and_the_target_is_a_broker(tmp_path: Path, fault: 
 
 @pytest.mark.slow
 def test_a_speculative_task(tmp_path: Path) -> None:
-    """A task hangs after it has staged its rows, and its copy on another host succeeds: the staged file of the
-    first attempt is left, and its rows are not in the log."""
+    """A task hangs after it has staged its rows, and its copy on another host succeeds: the staged file of
+    the first attempt is left, and its rows are not in the log."""
     prepare(tmp_path, fault="task is slow")
     with standalone_cluster(tmp_path) as master:
         assert run(tmp_path, master=master, submit=SPECULATION) == 0
