@@ -1,0 +1,1 @@
+"""The databases of ``DecisionTable``: their statements, and their drivers."""
