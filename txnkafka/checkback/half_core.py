@@ -29,14 +29,14 @@ from txnkafka.client.client_config import ClientConfig
 from txnkafka.client.cluster import Cluster
 from txnkafka.client.producer.producer_core import ProducerCore
 from txnkafka.client.promise import Promise
-from txnkafka.coordinator.half.half_image import HalfState
+from txnkafka.coordinator.half.half_image import Half, HalfState
 from txnkafka.env import random_below, unique_name
 from txnkafka.errors import IllegalStateError, KafkaError
 from txnkafka.record.builder import RecordBatchBuilder
 from txnkafka.wire.records.half_records import AskedRecord, DecidedBy, DecideRecord, HalfRecord, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from txnkafka._core.record_list import RecordFuture
     from txnkafka.checkback.checkback_config import CheckBackConfig
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from txnkafka.client.producer.record_metadata import RecordMetadata
     from txnkafka.client.transport import Transport
     from txnkafka.wire.records.check_records import AskRecord
+    from txnkafka.wire.records.half_records import HalfBatch
 
 LOG = logging.getLogger("txnkafka.checkback")
 STATES: Final = {
@@ -87,9 +88,15 @@ class HalfCore:
         self.reactor = transport.reactor
         self.producer = ProducerCore(transport, replace(config, compression_type="none"))
         self._builder = RecordBatchBuilder(config.compression_type, config.compression_level)
-        self._admin = AdminCore(transport, _admin_config(config))
+        shared = {each.name: getattr(config, each.name) for each in fields(ClientConfig)}
+        limits = AdminConfig(**shared, default_api_timeout_ms=config.max_block_ms)
+        self._admin = AdminCore(transport, limits)
         self._targets = Targets(self.producer, self._admin)
         self._log = HalfLog(Cluster(transport, config, allow_auto_creation=False))
+
+    def new_id(self) -> str:
+        """Return an id that no other half has."""
+        return unique_name()
 
     async def start(self, topics: CheckBackConfig) -> None:
         """Create the topics if they are missing, and look them up."""
@@ -100,23 +107,31 @@ class HalfCore:
         """Wait until the decisions that were appended are acknowledged, and stop."""
         await self.producer.close(timeout_ms)
 
+    async def send_plain(self, message: Message) -> RecordMetadata:
+        """Send a message outside of any half, and wait for its place."""
+        future = await self.producer.send(
+            message.topic, message.key_bytes(), message.value_bytes(), partition=message.partition,
+            timestamp=message.timestamp, headers=message.record_headers() or None,
+        )  # fmt: skip
+        return await _placed(future)
+
     # Halves
 
     async def send(
         self,
         messages: Sequence[Message],
         *,
-        transaction_id: str | None = None,
+        transaction_id: str,
+        is_new: bool,
         immunity_ms: int = -1,
         check_max: int = -1,
     ) -> SentHalf:
-        """Append a half, and wait until it is durable. A half whose ``transaction_id`` the log has already is
-        that half.
+        """Append a half, and wait until it is durable. Unless its id ``is_new``, it may be a
+        half that the log has already: returns that one then.
 
         Raises what ``Targets.check`` raises, HalfTooLargeError, and the broker's error; KafkaTimeoutError
         after ``delivery.timeout.ms``, and the half may be in the log then."""
         await self._targets.check(messages)
-        given, transaction_id = transaction_id, transaction_id or unique_name()
         now_ms = self.reactor.clock.now_ms()
         placed = [(message, self._targets.partition(message)) for message in messages]
         batches = batches_of(placed, transaction_id, self._builder, now_ms)
@@ -127,12 +142,12 @@ class HalfCore:
         size, largest = len(value) + _RECORD_OVERHEAD, self.config.max_request_size
         if size > largest:
             raise HalfTooLargeError(
-                f"half {transaction_id} has {size:,} bytes, and the producer's max.request.size is {largest:,}"
+                f"half {transaction_id} has {size:,} bytes; the producer's max.request.size is {largest:,}"
             )
         partition = self.partition_of(transaction_id)
         offset = (await self._append(partition, key, value)).offset
         sent = SentHalf(transaction_id, self.group, partition, offset, now_ms)
-        return sent if given is None else await self._known(sent)
+        return sent if is_new else await self._known(sent)
 
     async def _known(self, sent: SentHalf) -> SentHalf:
         """Return the half that the id belongs to. Raises WrongGroupError, TransactionParkedError."""
@@ -197,6 +212,27 @@ class HalfCore:
         record = AskedRecord(ask.transaction_id, ask.ask_no, self.reactor.clock.now_ms(), listener)
         await self._send(ask.half_partition, *record.encode())
 
+    async def prepared(self, offsets: Mapping[tuple[int, str], int]) -> set[tuple[int, str]]:
+        """Return those halves, by partition and id, that are at these offsets and not decided."""
+        by_partition: dict[int, dict[str, int]] = {}
+        for (partition, transaction_id), offset in offsets.items():
+            by_partition.setdefault(partition, {})[transaction_id] = offset
+        return {
+            (partition, transaction_id)
+            for partition, some in by_partition.items()
+            for transaction_id in await self._log.prepared(partition, some)
+        }
+
+    async def halves(self, transaction_id: str | None = None) -> list[tuple[int, Half]]:
+        """Return the halves that are not done, with their partitions: of all, or of an id's partition."""
+        count = self.producer.topics[HALF_TOPIC].count
+        chosen = range(count) if transaction_id is None else [self.partition_of(transaction_id)]
+        return [(number, half) for number in chosen for half in await self._log.halves(number)]
+
+    async def content(self, transaction_id: str, partition: int, offset: int) -> tuple[HalfBatch, ...]:
+        """Return the messages of a half; see ``HalfLog.content``."""
+        return await self._log.content(transaction_id, partition, offset)
+
     def partition_of(self, transaction_id: str) -> int:
         """Return the partition of a half."""
         return half_partition(transaction_id, self.producer.topics[HALF_TOPIC].count)
@@ -224,16 +260,21 @@ class HalfCore:
         future = await self.producer.send(
             HALF_TOPIC, key, value, partition=partition, timestamp=None, headers=None
         )
-        placed: Promise[RecordMetadata] = Promise()
+        return _placed(future)
 
-        def end(done: RecordFuture[RecordMetadata]) -> None:
-            try:
-                placed.set(done.result())
-            except KafkaError as error:
-                placed.fail(error)
 
-        future.add_done_callback(end)
-        return placed
+def _placed(future: RecordFuture[RecordMetadata]) -> Promise[RecordMetadata]:
+    """Return the promise of a record's place."""
+    placed: Promise[RecordMetadata] = Promise()
+
+    def end(done: RecordFuture[RecordMetadata]) -> None:
+        try:
+            placed.set(done.result())
+        except KafkaError as error:
+            placed.fail(error)
+
+    future.add_done_callback(end)
+    return placed
 
 
 def check_outcome(transaction_id: str, found: Standing, wanted: Outcome) -> None:
@@ -262,8 +303,3 @@ def parked(transaction_id: str) -> TransactionParkedError:
 
 def _nonce() -> int:
     return random_below(_INT63)
-
-
-def _admin_config(config: ProducerConfig) -> AdminConfig:
-    shared = {each.name: getattr(config, each.name) for each in fields(ClientConfig)}
-    return AdminConfig(**shared, default_api_timeout_ms=config.max_block_ms)

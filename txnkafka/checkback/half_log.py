@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txnkafka.checkback.half_topics import HALF_TOPIC
+from txnkafka.checkback.half_topics import HALF_TOPIC, PARKED_TOPIC
 from txnkafka.checkback.log_range import LogRange
-from txnkafka.coordinator.half.half_image import HalfImage, HalfState
+from txnkafka.coordinator.half.half_image import Half, HalfImage, HalfState
 from txnkafka.model import TopicPartition
-from txnkafka.wire.records.half_records import DecidedBy, HalfRecordType, Outcome, half_key
+from txnkafka.wire.records.check_records import decode_parked_log, parked_key, parked_record_of
+from txnkafka.wire.records.half_records import (
+    DecidedBy,
+    HalfBatch,
+    HalfRecord,
+    HalfRecordType,
+    Outcome,
+    decode_half_log,
+    half_key,
+    half_record_of,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from txnkafka._core.consumer_record import ConsumerRecord
     from txnkafka.client.cluster import Cluster
 
@@ -64,6 +76,50 @@ class HalfLog:
             for record in _about(records, transaction_id):
                 image.replay(record.offset, record.key, record.value)
         return _standing(image, transaction_id)
+
+    async def prepared(self, partition: int, offsets: Mapping[str, int]) -> set[str]:
+        """Return those halves, by their ids and offsets, that are not decided yet."""
+        image = HalfImage(payload_budget=0)
+        place = TopicPartition(HALF_TOPIC, partition)
+        first, end = await self._committed.limits(place)
+        async for records in self._committed.records(place, max(first, min(offsets.values())), end):
+            for record in records:
+                image.replay(record.offset, record.key, record.value)
+        halves = [
+            (transaction_id, offset, image.get(transaction_id)) for transaction_id, offset in offsets.items()
+        ]
+        return {
+            transaction_id
+            for transaction_id, offset, half in halves
+            if half is not None and half.state is HalfState.PREPARED and half.offset == offset
+        }
+
+    async def halves(self, partition: int) -> list[Half]:
+        """Return the halves of a partition that are not done."""
+        image = HalfImage()
+        place = TopicPartition(HALF_TOPIC, partition)
+        first, end = await self._committed.limits(place)
+        async for records in self._committed.records(place, first, end):
+            for record in records:
+                image.replay(record.offset, record.key, record.value)
+        return list(image)
+
+    async def content(self, transaction_id: str, partition: int, offset: int) -> tuple[HalfBatch, ...]:
+        """Return the messages of a half at an offset; of a parked half, whose offset is -1, from its copy."""
+        found: tuple[HalfBatch, ...] = ()
+        if offset >= 0:
+            async for records in self._all.records(TopicPartition(HALF_TOPIC, partition), offset, offset + 1):
+                half = half_record_of(decode_half_log(records[0].key, records[0].value))
+                found = half.batches if isinstance(half, HalfRecord) else ()
+            return found
+        place, key = TopicPartition(PARKED_TOPIC, partition), parked_key(transaction_id)
+        first, end = await self._committed.limits(place)
+        async for records in self._committed.records(place, first, end):
+            for record in records:
+                if record.key == key:
+                    parked = parked_record_of(decode_parked_log(record.key, record.value))
+                    found = () if parked is None else parked.batches
+        return found
 
 
 def _about(records: list[ConsumerRecord], transaction_id: str) -> list[ConsumerRecord]:

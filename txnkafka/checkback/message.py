@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
@@ -100,6 +100,24 @@ class MessageExt(Message):
     born_timestamp: int = -1
     check_times: int = 0
     others: tuple[Message, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        message: Message,
+        transaction_id: str,
+        producer_group: str,
+        born_timestamp: int,
+        check_times: int = 0,
+        others: tuple[Message, ...] = (),
+    ) -> MessageExt:
+        """Return a message with the facts of its half."""
+        given = {each.name: getattr(message, each.name) for each in fields(Message)}
+        given["transaction_id"] = transaction_id
+        return cls(
+            **given, producer_group=producer_group, born_timestamp=born_timestamp, check_times=check_times,
+            others=others,
+        )  # fmt: skip
 
     @property
     def msg_id(self) -> str | None:

@@ -1,0 +1,203 @@
+"""``CheckListener``: receives the checks of a producer group, and answers them.
+
+Each process of the group is a member of the consumer group ``__txn_check-GROUP``, which divides the
+partitions of ``__txn_check``: each check goes to one process. A check counts when a listener got it (ASKED);
+the answer is a DECIDE, and nothing for UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from txnkafka.checkback.half_content import messages_of
+from txnkafka.checkback.half_core import OUTCOMES, Decision, SentHalf
+from txnkafka.checkback.message import LocalTransactionState, MessageExt
+from txnkafka.client.consumer.consumer_errors import WakeupError
+from txnkafka.errors import ClosedError, KafkaError, UnsupportedVersionError
+from txnkafka.wire.records.check_records import AskRecord, ask_record_of, decode_ask_log
+from txnkafka.wire.records.half_records import DecidedBy
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from txnkafka._core.consumer_record import ConsumerRecord
+    from txnkafka.checkback.half_core import HalfCore
+    from txnkafka.client.consumer import Consumer
+
+    Answer = Callable[[MessageExt], LocalTransactionState | None]
+
+LOG = logging.getLogger("txnkafka.checkback")
+_POLL_MS: Final = 60_000
+_PAUSE_SECONDS: Final = 1.0
+_MOST_WAITING: Final = 2_000  # RocketMQ's limit; the resolver repeats a check that was left out
+_MOST_REMEMBERED: Final = 10_000
+_LATE_MS: Final = 5_000  # a check of this age may concern a half that was decided meanwhile
+
+
+class _Check(NamedTuple):
+    """The identity of a check. A resumed half begins again with the first check, at another offset."""
+
+    transaction_id: str
+    ask_no: int
+    half_offset: int
+
+
+class CheckListener:
+    """``consumer`` returns a consumer of ``__txn_check`` for a group protocol. ``answer`` is called in a pool
+    of ``threads``."""
+
+    def __init__(
+        self, consumer: Callable[[str], Consumer], core: HalfCore, answer: Answer, name: str, threads: int
+    ) -> None:
+        self._open = consumer
+        self._core = core
+        self._answer = answer
+        self._name = name
+        self._consumer: Consumer | None = None
+        self._pool = ThreadPoolExecutor(threads, thread_name_prefix="txnkafka-check")
+        self._thread = Thread(target=self._receive, name="txnkafka-check-listener", daemon=True)
+        self._stops = Event()
+        self._lock = Lock()  # guards the two fields below
+        self._waiting = 0
+        self._begun: OrderedDict[_Check, int | None] = OrderedDict()  # time of the callback; None before it
+
+    def start(self) -> None:
+        """Begin to receive checks."""
+        self._consumer = self._open("consumer")
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Leave the group, and wait for the callbacks that have begun."""
+        self._stops.set()
+        consumer = self._consumer
+        if consumer is not None:
+            try:
+                consumer.wakeup()
+            except ClosedError:
+                LOG.debug("the consumer of checks was closed before")
+        if self._thread.ident is not None:
+            self._thread.join()
+        self._pool.shutdown(cancel_futures=True)
+
+    def _receive(self) -> None:
+        consumer = self._consumer
+        try:
+            while consumer is not None and not self._stops.is_set():
+                consumer = self._received(consumer)
+        except ClosedError as error:
+            if not self._stops.is_set():
+                LOG.warning("checks of group %r are not received any more: %s", self._core.group, error)
+        except Exception:
+            LOG.exception("checks of group %r are not received any more", self._core.group)
+        finally:
+            if consumer is not None:
+                _close(consumer)
+
+    def _received(self, consumer: Consumer) -> Consumer:
+        """Receive checks once; return the consumer for the next time."""
+        try:
+            self._take(consumer.poll(_POLL_MS))
+        except (ClosedError, WakeupError):
+            if not self._stops.is_set():
+                raise
+        except UnsupportedVersionError:
+            if consumer.config.group_protocol == "classic":
+                raise
+            LOG.info("the broker has no groups of KIP-848: checks are received as a classic group")
+            _close(consumer)
+            self._consumer = consumer = self._open("classic")
+        except KafkaError as error:
+            LOG.warning("checks of group %r: %s", self._core.group, error)
+            self._stops.wait(_PAUSE_SECONDS)
+        return consumer
+
+    def _take(self, records: Iterable[ConsumerRecord]) -> None:
+        """Begin the callbacks of the checks that concern this group."""
+        asks = [ask_record_of(decode_ask_log(each.key, each.value)) for each in records]
+        newest = {
+            each.transaction_id: each
+            for each in asks
+            if each is not None and each.producer_group == self._core.group
+        }
+        now_ms = self._core.reactor.clock.now_ms()
+        late = [each for each in newest.values() if now_ms - each.asked_ms > _LATE_MS]
+        if late:
+            wanted = {(each.half_partition, each.transaction_id): each.half_offset for each in late}
+            prepared = self._core.reactor.run(self._core.prepared(wanted))
+            for each in late:
+                if (each.half_partition, each.transaction_id) not in prepared:
+                    del newest[each.transaction_id]
+        for ask in newest.values():
+            if self._begin(ask):
+                self._pool.submit(self._run, ask)
+
+    def _begin(self, ask: AskRecord) -> bool:
+        """Return whether a check is to be made: not if the same one waits, or was begun after it was sent."""
+        check = _Check(ask.transaction_id, ask.ask_no, ask.half_offset)
+        with self._lock:
+            at_ms = self._begun.get(check, -1)
+            if at_ms is None or at_ms >= ask.asked_ms:
+                return False
+            if self._waiting >= _MOST_WAITING:
+                LOG.warning(
+                    "group %r: %d checks wait for %d threads; the check of half %s is left out until it is "
+                    "repeated", self._core.group, self._waiting, self._pool._max_workers, ask.transaction_id,
+                )  # fmt: skip
+                return False
+            self._waiting += 1
+            self._begun[check] = None
+            self._begun.move_to_end(check)
+            if len(self._begun) > _MOST_REMEMBERED:
+                self._begun.popitem(last=False)
+        return True
+
+    def _run(self, ask: AskRecord) -> None:
+        core = self._core
+        check = _Check(ask.transaction_id, ask.ask_no, ask.half_offset)
+        try:
+            core.reactor.run(core.asked(ask, self._name))
+            state = self._ask(ask)
+            if state in OUTCOMES:
+                sent = SentHalf(
+                    ask.transaction_id, core.group, ask.half_partition, ask.half_offset, ask.born_ms
+                )
+                decision = Decision(OUTCOMES[state], DecidedBy.CHECK, ask.ask_no)
+                core.reactor.run(core.decide_soon(sent, decision))
+        except KafkaError as error:
+            LOG.warning("half %s: check %d failed: %s", ask.transaction_id, ask.ask_no, error)
+        finally:
+            with self._lock:
+                self._waiting -= 1
+                self._begun[check] = core.reactor.clock.now_ms()
+
+    def _ask(self, ask: AskRecord) -> LocalTransactionState:
+        """Return the answer of the listener. An exception counts as UNKNOWN: the half is checked again."""
+        first, *others = messages_of(ask.batches)
+        message = MessageExt.of(
+            first, ask.transaction_id, self._core.group, ask.born_ms, ask.ask_no, tuple(others)
+        )
+        try:
+            state = self._answer(message)
+        except Exception:
+            LOG.exception("half %s: check %d raised; it counts as UNKNOWN", ask.transaction_id, ask.ask_no)
+            return LocalTransactionState.UNKNOWN
+        return checked(state, f"half {ask.transaction_id}: check {ask.ask_no}")
+
+
+def checked(answer: object, what: str) -> LocalTransactionState:
+    """Return the answer of a listener. None and other values count as UNKNOWN, with a warning."""
+    if isinstance(answer, LocalTransactionState):
+        return answer
+    LOG.warning("%s returned %r instead of a LocalTransactionState; it counts as UNKNOWN", what, answer)
+    return LocalTransactionState.UNKNOWN
+
+
+def _close(consumer: Consumer) -> None:
+    try:
+        consumer.close()
+    except KafkaError as error:
+        LOG.debug("while the consumer of checks was closed: %s", error)
