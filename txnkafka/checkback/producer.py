@@ -81,7 +81,9 @@ class TransactionMQProducer(Client[ProducerConfig]):
         self._broker = broker if isinstance(broker, Broker) else None
         self._threads = check_thread_pool_size
         given, transport = connected(broker, settings)
-        self._topics = _resolver_config(given, is_embedded=self._broker is not None)
+        self._resolver_settings = _taken(given, is_embedded=self._broker is not None)
+        topics: CheckBackConfig = read_config(CheckBackConfig, self._resolver_settings)
+        self._topics = topics
         super().__init__({"linger.ms": 0, **_dotted(given)}, transport=transport)
         if self.config.transactional_id is not None:
             self.close()
@@ -104,7 +106,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
         if self._broker is not None:
             from txnkafka.checkback.resolver import resolver_of
 
-            resolver_of(self._broker, self._topics)
+            resolver_of(self._broker, self._resolver_settings)
         if self.transaction_listener is not None or self.decisions is not None:
             name = f"{self.config.client_id}-{this_process().number}"
             self._checks = CheckListener(self._consumer, self._core, self._check, name, self._threads)
@@ -272,11 +274,9 @@ def _dotted(settings: Mapping[str, Any]) -> dict[str, Any]:
     return {name.replace("_", "."): value for name, value in settings.items()}
 
 
-def _resolver_config(given: dict[str, Any], *, is_embedded: bool) -> CheckBackConfig:
-    """Remove the settings of a resolver from ``given``. Raises ValueError for them beside an address."""
+def _taken(given: dict[str, Any], *, is_embedded: bool) -> dict[str, Any]:
+    """Remove and return the settings of a resolver. Raises ValueError for them beside an address."""
     names = [name for name in given if name.replace("_", ".") in RESOLVER_SETTINGS]
-    taken = {name: given.pop(name) for name in names}
-    if taken and not is_embedded:
-        raise ValueError(f"{', '.join(taken)}: a setting of the resolver, see 'txnkafka resolve --help'")
-    config: CheckBackConfig = read_config(CheckBackConfig, taken)
-    return config
+    if names and not is_embedded:
+        raise ValueError(f"{', '.join(names)}: a setting of the resolver, see 'txnkafka resolve --help'")
+    return {name: given.pop(name) for name in names}

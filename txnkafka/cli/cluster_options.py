@@ -20,6 +20,7 @@ from txnkafka.cli.serve_options import Setting
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from txnkafka.checkback import CheckBackAdmin
     from txnkafka.cli.output import Messages
     from txnkafka.client.admin import Admin
     from txnkafka.client.consumer import Consumer
@@ -100,6 +101,13 @@ class Cluster:
         consumer: Consumer = self._client(Consumer, settings)
         return consumer
 
+    def half_admin(self) -> CheckBackAdmin:
+        """Return an administrator of check-back messages; see ``admin``."""
+        from txnkafka.checkback import CheckBackAdmin
+
+        admin: CheckBackAdmin = self._client(CheckBackAdmin, {"max.block.ms": str(PATIENCE_MS)})
+        return admin
+
     def _client(self, kind: Any, settings: dict[str, Any]) -> Any:
         given = {name.replace("_", "."): value for name, value in settings.items() if value is not None}
         try:
@@ -137,4 +145,5 @@ def _broker(data: str, *, creates: bool) -> Any:
 
     if not creates and not os.path.isdir(data):
         raise LogDirError(f"{data} does not exist: 'txnkafka topics create --data {data} TOPIC' creates it")
-    return Broker.open(data)
+    # so that 'txn complete' can end a prepared transaction; each producer has its own setting
+    return Broker.open(data, transaction_two_phase_commit_enable=True, unstable_api_versions_enable=True)

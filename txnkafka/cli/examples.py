@@ -123,6 +123,13 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         ),
         Example("txnkafka txn fence billing-0 -b 127.0.0.1:9092", "abort its transaction, stop its producer"),
     ),
+    "halves": (
+        Example("txnkafka halves list --older-than 60 -b 127.0.0.1:9092", "messages without a decision"),
+        Example("txnkafka halves show 5f0c2d9be41b4f0a8c3c7a9d1f6e2b70 --data data", "one, with its records"),
+        Example("txnkafka halves decide 5f0c2d9be41b4f0a8c3c7a9d1f6e2b70 commit --data data", "decide it"),
+        Example("txnkafka halves resume 5f0c2d9be41b4f0a8c3c7a9d1f6e2b70 --data data", "check it again"),
+        Example("txnkafka halves park 5f0c2d9be41b4f0a8c3c7a9d1f6e2b70 --data data", "end its checks"),
+    ),
     "perf": (
         Example("txnkafka perf produce orders --data data", "records a second into a data directory"),
         Example(

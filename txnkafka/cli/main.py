@@ -19,8 +19,8 @@ COULD_NOT = 2
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 COMMANDS = (
     "ls", "cat", "dump", "verify", "repair", "handover", "lso", "show", "txns", "groups", "stats",
-    "export", "serve", "produce", "consume", "topics", "txn", "perf", "simulate", "spark", "spark-bundle",
-    "vacuum", "docs",
+    "export", "serve", "produce", "consume", "topics", "txn", "halves", "perf", "simulate", "spark",
+    "spark-bundle", "vacuum", "docs",
 )  # fmt: skip
 TRACEBACK = "TXNKAFKA_TRACEBACK"
 COMPLETE = "_TXNKAFKA_COMPLETE"  # click's name
