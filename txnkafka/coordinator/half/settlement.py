@@ -13,6 +13,7 @@ from txnkafka.coordinator.half.half_image import HalfState
 from txnkafka.wire.records.check_records import ParkedRecord, parked_key
 from txnkafka.wire.records.half_records import (
     DecidedBy,
+    DecideRecord,
     EndRecord,
     HalfBatch,
     HalfRecord,
@@ -35,12 +36,13 @@ Row = tuple[bytes, bytes | None]
 class Settlement:
     """``batches`` go to the real partitions, ``half_rows`` (key, value) to the partition of ``__txn_half``,
     ``parked_rows`` to the same partition of ``__txn_check_max``. ``halves`` are those that it ends or
-    resumes."""
+    resumes, ``decisions`` those of the policy."""
 
     batches: list[HalfBatch] = field(default_factory=list)
     half_rows: list[Row] = field(default_factory=list)
     parked_rows: list[Row] = field(default_factory=list)
     halves: list[Half] = field(default_factory=list)
+    decisions: list[DecideRecord] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
@@ -87,11 +89,15 @@ class Settlement:
         self.parked_rows.append((parked_key(half.transaction_id), None))
         self.halves.append(half)
 
-    def clean(self, image: HalfImage, before_ms: int, limit: int) -> None:
-        """Bury strays, and outcomes that are older than a time: at most ``limit`` records."""
-        strays = list(image.strays)[:limit]
+    def decide(self, decisions: Iterable[DecideRecord]) -> None:
+        """Write decisions of the policy. The log shows later which of them are the first ones."""
+        self.decisions += decisions
+        self.half_rows += [each.encode() for each in self.decisions]
+
+    def clean(self, strays: Iterable[HalfTombstone], expired: Iterable[str]) -> None:
+        """Bury strays, and outcomes that need not be known any longer."""
         self.half_rows += [stray.encode() for stray in strays]
-        for transaction_id in image.expired(before_ms, limit - len(strays)):
+        for transaction_id in expired:
             self._bury(HalfRecordType.END, transaction_id)
 
     def _park(self, half: Half, batches: Iterable[HalfBatch], now_ms: int, reason: str) -> None:

@@ -1,0 +1,214 @@
+"""``ResolverCore``: a member of the group of resolvers, which owns partitions of ``__txn_half``.
+
+All coroutines run in one reactor: beside a broker in this process without a thread of their own.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from txnkafka.checkback.half_topics import HALF_TOPIC, RESOLVER_GROUP
+from txnkafka.checkback.internal_topics import create_internal_topics
+from txnkafka.checkback.resolver.asker import Asker
+from txnkafka.checkback.resolver.half_owner import HalfOwner
+from txnkafka.checkback.resolver.payloads import Payloads
+from txnkafka.checkback.resolver.shared_config import derived
+from txnkafka.client.admin.admin_config import AdminConfig
+from txnkafka.client.admin.core import AdminCore
+from txnkafka.client.cluster import Cluster
+from txnkafka.client.consumer.consumer_config import ConsumerConfig
+from txnkafka.client.consumer.consumer_errors import WakeupError
+from txnkafka.client.consumer.core import ConsumerCore
+from txnkafka.client.consumer.membership import ListenerCall
+from txnkafka.client.consumer.subscription import Place
+from txnkafka.coordinator.half.check_schedule import CheckRules
+from txnkafka.errors import ClosedError, KafkaError
+from txnkafka.model import TopicPartition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from txnkafka.checkback.checkback_config import CheckBackConfig
+    from txnkafka.checkback.resolver.half_owner import OwnerStatus
+    from txnkafka.client.transport import Transport
+
+LOG = logging.getLogger("txnkafka.checkback")
+_MOST_RECORDS: Final = 200  # replayed at a time, while other tasks wait
+_POLL_MS: Final = 60_000
+_LOADING_MS: Final = 50
+_PAUSE_MS: Final = 1_000  # after an error, and before a lost partition is taken again
+
+
+class ResolverCore:
+    """``run`` resolves until it is cancelled; ``close`` ends it."""
+
+    def __init__(self, transport: Transport, config: CheckBackConfig) -> None:
+        self.config = config
+        self.owners: dict[int, HalfOwner] = {}
+        self._transport = transport
+        self._reactor = transport.reactor
+        self._rules = CheckRules(
+            config.transaction_timeout, config.transaction_check_interval, config.transaction_check_max,
+            config.transaction_check_policy, config.transaction_max_age,
+        )  # fmt: skip
+        self._cluster = Cluster(transport, config, allow_auto_creation=False)
+        self._asker = Asker(transport, config)
+        self._payloads = Payloads(self._cluster)
+        self._consumer: ConsumerCore | None = None
+        self._is_closed = False
+
+    def status(self) -> list[OwnerStatus]:
+        """Return the numbers of halves of each owned partition."""
+        return [self.owners[number].status() for number in sorted(self.owners)]
+
+    async def run(self) -> None:
+        """Create the topics if they are missing, join the group, and resolve."""
+        admin = AdminCore(self._transport, derived(AdminConfig, self.config))
+        while not self._is_closed:
+            try:
+                await create_internal_topics(admin, self.config)
+                consumer = self._consumer = await self._joined()
+                break
+            except ClosedError:
+                return
+            except KafkaError as error:
+                LOG.warning("the resolver cannot start yet: %s", error)
+                await self._reactor.sleep(_PAUSE_MS)
+        while not self._is_closed:
+            try:
+                await self._turn(consumer)
+            except (ClosedError, WakeupError):
+                continue
+            except Exception as error:
+                LOG.warning("the resolver continues after an error: %s", error, exc_info=True)
+                await self._reactor.sleep(_PAUSE_MS)
+
+    async def close(self) -> None:
+        """Leave the group, and stop."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        await self._give_up(list(self.owners))
+        consumer = self._consumer
+        if consumer is not None:
+            consumer.wakeup()
+            call = await consumer.leaving()
+            if call is not None:
+                consumer.called(call)
+            await consumer.leave()
+        await self._asker.close()
+
+    async def _joined(self) -> ConsumerCore:
+        """Return a consumer of the group. KIP-848 assigns partitions sooner, where the broker has it."""
+        connection = await self._cluster.any_connection()
+        is_new = connection.versions.has("ConsumerGroupHeartbeat") and bool(
+            self._cluster.features.get("group.version", 0)
+        )
+        settings = derived(
+            ConsumerConfig, self.config, group_id=RESOLVER_GROUP, enable_auto_commit=False,
+            auto_offset_reset="earliest", group_protocol="consumer" if is_new else "classic",
+            allow_auto_create_topics=False,
+        )  # fmt: skip
+        consumer = ConsumerCore(self._transport, settings, None, None)
+        consumer.subscribe([HALF_TOPIC], None)
+        return consumer
+
+    async def _turn(self, consumer: ConsumerCore) -> None:
+        """Replay the next records, or change the assignment."""
+        is_loading = any(not owner.is_live for owner in self.owners.values())
+        found = await consumer.poll(
+            lambda reader: reader.records(_MOST_RECORDS), _LOADING_MS if is_loading else _POLL_MS
+        )
+        if isinstance(found, ListenerCall):
+            numbers = [each.partition for each in found.partitions]
+            if found.kind == "assigned":
+                self._take(consumer, numbers)
+            else:
+                await self._give_up(numbers)
+            consumer.called(found)
+            return
+        for record in found:
+            owner = self.owners.get(record.partition)
+            if owner is not None:
+                owner.replay(record.offset, record.key, record.value)
+        for owner in list(self.owners.values()):
+            state = consumer.subscription.assigned.get(TopicPartition(HALF_TOPIC, owner.number))
+            if state is not None:
+                owner.advance(state.position)
+        if is_loading and found:
+            await self._reactor.sleep(1)  # other tasks have their turn
+
+    # Partitions
+
+    def _take(self, consumer: ConsumerCore, numbers: Iterable[int]) -> None:
+        """Begin to own partitions, whose records are not read before their owner is ready."""
+        places = [TopicPartition(HALF_TOPIC, number) for number in numbers]
+        if places:
+            consumer.set_paused(places, is_paused=True)
+            consumer.seek_to(places, Place.BEGINNING)
+            owners = [self._owner(each.partition) for each in places]
+            self._reactor.spawn(self._begin(consumer, owners))
+
+    def _owner(self, number: int) -> HalfOwner:
+        owner = self.owners[number] = HalfOwner(
+            self._transport, self.config, self._rules, number, self._asker, self._payloads, self._lost
+        )
+        return owner
+
+    async def _begin(self, consumer: ConsumerCore, owners: list[HalfOwner]) -> None:
+        """Fence the owners before, then replay the logs from their beginning."""
+        beginnings = [(owner, self._reactor.spawn(owner.begin())) for owner in owners]
+        ready = []
+        for owner, beginning in beginnings:
+            try:
+                await beginning
+            except ClosedError:
+                return
+            except KafkaError as error:
+                LOG.warning("partition %d of __txn_half cannot be taken: %s", owner.number, error)
+                self._lost(owner)
+            else:
+                ready.append(owner)
+        places = {TopicPartition(HALF_TOPIC, owner.number): owner for owner in ready if self._is_own(owner)}
+        try:
+            ends = await consumer.limits(list(places), self.config.request_timeout_ms, is_end=True)
+        except ClosedError:
+            return
+        except KafkaError as error:
+            LOG.warning("partitions of __txn_half cannot be read: %s", error)
+            for owner in places.values():
+                self._lost(owner)
+            return
+        for place, owner in places.items():
+            if self._is_own(owner):
+                owner.end = ends[place]
+                consumer.set_paused([place], is_paused=False)
+        consumer.wakeup()
+
+    def _is_own(self, owner: HalfOwner) -> bool:
+        return self.owners.get(owner.number) is owner
+
+    def _lost(self, owner: HalfOwner) -> None:
+        """Take a partition again, after a pause, if it is still assigned to this member."""
+        if self._is_own(owner):
+            self._reactor.spawn(self._take_again(owner))
+
+    async def _take_again(self, owner: HalfOwner) -> None:
+        consumer, place = self._consumer, TopicPartition(HALF_TOPIC, owner.number)
+        if consumer is None:
+            return
+        if place in consumer.subscription.assigned:
+            consumer.set_paused([place], is_paused=True)
+        await owner.close()
+        await self._reactor.sleep(_PAUSE_MS)
+        if not self._is_closed and self._is_own(owner):
+            if place in consumer.subscription.assigned:
+                self._take(consumer, [owner.number])
+            else:
+                del self.owners[owner.number]
+
+    async def _give_up(self, numbers: Iterable[int]) -> None:
+        gone = [self.owners.pop(number) for number in numbers if number in self.owners]
+        for closing in [self._reactor.spawn(owner.close()) for owner in gone]:
+            await closing

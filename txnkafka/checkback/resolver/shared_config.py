@@ -1,0 +1,16 @@
+"""The settings of the clients that a resolver consists of."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, TypeVar
+
+from txnkafka.client.client_config import ClientConfig
+
+C = TypeVar("C", bound=ClientConfig)
+
+
+def derived(kind: type[C], config: ClientConfig, **settings: Any) -> C:
+    """Return settings of another client, with those of ``config`` that all clients have."""
+    shared = {each.name: getattr(config, each.name) for each in fields(ClientConfig)}
+    return kind(**{**shared, **settings})
