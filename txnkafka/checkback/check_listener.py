@@ -18,6 +18,7 @@ from txnkafka.checkback.half_core import OUTCOMES, Decision, SentHalf
 from txnkafka.checkback.message import LocalTransactionState, MessageExt
 from txnkafka.client.consumer.consumer_errors import WakeupError
 from txnkafka.errors import ClosedError, KafkaError, UnsupportedVersionError
+from txnkafka.model import TopicPartition
 from txnkafka.wire.records.check_records import AskRecord, ask_record_of, decode_ask_log
 from txnkafka.wire.records.half_records import DecidedBy
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("txnkafka.checkback")
 _POLL_MS: Final = 60_000
+_COMMIT_MS: Final = 500
 _PAUSE_SECONDS: Final = 1.0
 _MOST_WAITING: Final = 2_000  # RocketMQ's limit; the resolver repeats a check that was left out
 _MOST_REMEMBERED: Final = 10_000
@@ -44,6 +46,14 @@ class _Check(NamedTuple):
     transaction_id: str
     ask_no: int
     half_offset: int
+
+
+class _Received(NamedTuple):
+    """A check, and its place in ``__txn_check``."""
+
+    ask: AskRecord
+    place: TopicPartition
+    offset: int
 
 
 class CheckListener:
@@ -61,8 +71,9 @@ class CheckListener:
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="txnkafka-check")
         self._thread = Thread(target=self._receive, name="txnkafka-check-listener", daemon=True)
         self._stops = Event()
-        self._lock = Lock()  # guards the two fields below
-        self._waiting = 0
+        self._committed: dict[TopicPartition, int] = {}
+        self._lock = Lock()  # guards the fields below
+        self._waiting: dict[TopicPartition, set[int]] = {}  # offsets of checks whose callback has not begun
         self._begun: OrderedDict[_Check, int | None] = OrderedDict()  # time of the callback; None before it
 
     def start(self) -> None:
@@ -95,12 +106,19 @@ class CheckListener:
             LOG.exception("checks of group %r are not received any more", self._core.group)
         finally:
             if consumer is not None:
-                _close(consumer)
+                self._leave(consumer)
+
+    def _leave(self, consumer: Consumer) -> None:
+        try:
+            self._commit(consumer)
+        except ClosedError:
+            LOG.debug("the broker was closed before the listener of checks")
+        _close(consumer)
 
     def _received(self, consumer: Consumer) -> Consumer:
         """Receive checks once; return the consumer for the next time."""
         try:
-            self._take(consumer.poll(_POLL_MS))
+            self._take(consumer.poll(_COMMIT_MS if self._commit(consumer) else _POLL_MS))
         except (ClosedError, WakeupError):
             if not self._stops.is_set():
                 raise
@@ -115,51 +133,74 @@ class CheckListener:
             self._stops.wait(_PAUSE_SECONDS)
         return consumer
 
+    def _commit(self, consumer: Consumer) -> bool:
+        """Commit up to the first check whose callback has not begun: another process gets those again, if
+        this one ends. Returns whether checks wait."""
+        with self._lock:
+            waiting = {place: min(offsets) for place, offsets in self._waiting.items() if offsets}
+        ends = {place: each.offset for place, each in consumer.positions().items()}
+        wanted = {place: min(end, waiting.get(place, end)) for place, end in ends.items()}
+        changed = {place: end for place, end in wanted.items() if self._committed.get(place) != end}
+        if changed:
+            try:
+                consumer.commit(changed)
+            except ClosedError:
+                raise
+            except KafkaError as error:
+                LOG.debug("checks may come again: %s", error)
+        self._committed = wanted
+        return bool(waiting)
+
     def _take(self, records: Iterable[ConsumerRecord]) -> None:
         """Begin the callbacks of the checks that concern this group."""
-        asks = [ask_record_of(decode_ask_log(each.key, each.value)) for each in records]
-        newest = {
-            each.transaction_id: each
-            for each in asks
-            if each is not None and each.producer_group == self._core.group
-        }
+        newest: dict[str, _Received] = {}
+        for record in records:
+            ask = ask_record_of(decode_ask_log(record.key, record.value))
+            if ask is not None and ask.producer_group == self._core.group:
+                place = TopicPartition(record.topic, record.partition)
+                newest[ask.transaction_id] = _Received(ask, place, record.offset)
         now_ms = self._core.reactor.clock.now_ms()
-        late = [each for each in newest.values() if now_ms - each.asked_ms > _LATE_MS]
-        if late:
-            wanted = {(each.half_partition, each.transaction_id): each.half_offset for each in late}
-            prepared = self._core.reactor.run(self._core.prepared(wanted))
-            for each in late:
-                if (each.half_partition, each.transaction_id) not in prepared:
-                    del newest[each.transaction_id]
-        for ask in newest.values():
-            if self._begin(ask):
-                self._pool.submit(self._run, ask)
+        late = {
+            (ask.half_partition, ask.transaction_id): ask.half_offset
+            for ask, *_ in newest.values()
+            if now_ms - ask.asked_ms > _LATE_MS
+        }
+        prepared = self._core.reactor.run(self._core.prepared(late))
+        for _, transaction_id in late.keys() - prepared:
+            del newest[transaction_id]
+        for received in newest.values():
+            if self._begin(received):
+                self._pool.submit(self._run, received)
 
-    def _begin(self, ask: AskRecord) -> bool:
+    def _begin(self, received: _Received) -> bool:
         """Return whether a check is to be made: not if the same one waits, or was begun after it was sent."""
+        ask, place, offset = received
         check = _Check(ask.transaction_id, ask.ask_no, ask.half_offset)
         with self._lock:
             at_ms = self._begun.get(check, -1)
             if at_ms is None or at_ms >= ask.asked_ms:
                 return False
-            if self._waiting >= _MOST_WAITING:
+            waiting = sum(len(each) for each in self._waiting.values())
+            if waiting >= _MOST_WAITING:
                 LOG.warning(
-                    "group %r: %d checks wait for %d threads; the check of half %s is left out until it is "
-                    "repeated", self._core.group, self._waiting, self._pool._max_workers, ask.transaction_id,
+                    "group %r: %d checks wait for a thread; the check of half %s is left out until it is "
+                    "repeated", self._core.group, waiting, ask.transaction_id,
                 )  # fmt: skip
                 return False
-            self._waiting += 1
+            self._waiting.setdefault(place, set()).add(offset)
             self._begun[check] = None
             self._begun.move_to_end(check)
             if len(self._begun) > _MOST_REMEMBERED:
                 self._begun.popitem(last=False)
         return True
 
-    def _run(self, ask: AskRecord) -> None:
+    def _run(self, received: _Received) -> None:
         core = self._core
-        check = _Check(ask.transaction_id, ask.ask_no, ask.half_offset)
+        ask, place, offset = received
         try:
             core.reactor.run(core.asked(ask, self._name))
+            with self._lock:
+                self._waiting[place].discard(offset)
             state = self._ask(ask)
             if state in OUTCOMES:
                 sent = SentHalf(
@@ -171,7 +212,8 @@ class CheckListener:
             LOG.warning("half %s: check %d failed: %s", ask.transaction_id, ask.ask_no, error)
         finally:
             with self._lock:
-                self._waiting -= 1
+                self._waiting[place].discard(offset)
+                check = _Check(ask.transaction_id, ask.ask_no, ask.half_offset)
                 self._begun[check] = core.reactor.clock.now_ms()
 
     def _ask(self, ask: AskRecord) -> LocalTransactionState:

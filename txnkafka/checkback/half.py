@@ -148,6 +148,16 @@ class Half(HalfDraft):
         """Roll back now; errors are as in ``commit``."""
         self._run(self._decide(Outcome.ROLLBACK))
 
+    def wait_until_done(self, timeout: float = 30.0) -> LocalTransactionState:
+        """Wait until the resolver has made the messages visible, or rolled them back; see
+        ``TransactionMQProducer.wait_until_done``."""
+        if self._sent is None:
+            raise IllegalStateError(f"half {self._id} was not written")
+        done: LocalTransactionState = self._core.reactor.run(
+            self._core.done(self._sent, round(timeout * 1000))
+        )
+        return done
+
     def __enter__(self) -> Self:
         return self.prepare() if self._messages else self
 

@@ -31,7 +31,7 @@ from txnkafka.client.producer.producer_core import ProducerCore
 from txnkafka.client.promise import Promise
 from txnkafka.coordinator.half.half_image import Half, HalfState
 from txnkafka.env import random_below, unique_name
-from txnkafka.errors import IllegalStateError, KafkaError
+from txnkafka.errors import IllegalStateError, KafkaError, KafkaTimeoutError
 from txnkafka.record.builder import RecordBatchBuilder
 from txnkafka.wire.records.half_records import AskedRecord, DecidedBy, DecideRecord, HalfRecord, Outcome
 
@@ -195,6 +195,26 @@ class HalfCore:
         sent = SentHalf(transaction_id, found.group, partition, found.offset, found.born_ms)
         await self.decide(sent, decision)
 
+    async def done(self, sent: SentHalf | str, timeout_ms: int) -> LocalTransactionState:
+        """Wait until a half is visible or rolled back; return its outcome.
+
+        Raises TransactionParkedError, KafkaTimeoutError, UnknownTransactionError."""
+        if isinstance(sent, str):
+            partition = self.partition_of(sent)
+            found = await self._log.standing(sent, partition)
+            sent = SentHalf(sent, found.group, partition, found.offset, found.born_ms)
+            if found.state in (None, HalfState.DONE, HalfState.PARKED):
+                return _outcome(sent.transaction_id, found)
+        waits = self.reactor.spawn(self._log.done(sent.transaction_id, sent.partition, sent.offset))
+        await self.reactor.first(waits, timeout_ms)
+        if not waits.is_done:
+            late = KafkaTimeoutError(
+                f"half {sent.transaction_id} was not carried out within {timeout_ms} ms: it is undecided, or "
+                "no resolver runs ('txnkafka resolve')"
+            )
+            waits.cancel(late)
+        return _outcome(sent.transaction_id, waits.result())
+
     async def resume(self, transaction_id: str) -> None:
         """Ask the owner to take a parked half back. Raises TransactionDecidedError for a half that is
         decided, IllegalStateError for one that is not parked, UnknownTransactionError."""
@@ -292,6 +312,14 @@ def check_outcome(transaction_id: str, found: Standing, wanted: Outcome) -> None
         f"half {transaction_id} was decided before: {outcome.name}. The decision {wanted.name} has no effect",
         outcome,
     )
+
+
+def _outcome(transaction_id: str, found: Standing) -> LocalTransactionState:
+    """Return the outcome of a half. Raises UnknownTransactionError, TransactionParkedError."""
+    check_outcome(transaction_id, found, found.outcome or Outcome.COMMIT)
+    if found.outcome is Outcome.PARK:
+        raise parked(transaction_id)
+    return STATES[found.outcome or Outcome.COMMIT]
 
 
 def parked(transaction_id: str) -> TransactionParkedError:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _BY_CLIENTS: Final = {bytes([0, kind]) for kind in (HalfRecordType.HALF, HalfRecordType.DECIDE)}
 """The key types of records that clients write, outside of transactions."""
+_NO_END: Final = 1 << 62
 
 
 class Standing(NamedTuple):
@@ -75,6 +76,18 @@ class HalfLog:
         async for records in self._committed.records(place, first, end if stop is None else stop):
             for record in _about(records, transaction_id):
                 image.replay(record.offset, record.key, record.value)
+        return _standing(image, transaction_id)
+
+    async def done(self, transaction_id: str, partition: int, start: int) -> Standing:
+        """Wait until the owner has carried the decision out, or parked the half, whose HALF record is at
+        ``start``. Raises what ``LogRange.records`` raises."""
+        image = HalfImage(payload_budget=0)
+        place = TopicPartition(HALF_TOPIC, partition)
+        async for records in self._committed.records(place, start, _NO_END):
+            for record in _about(records, transaction_id):
+                image.replay(record.offset, record.key, record.value)
+            if image.state_of(transaction_id) in (HalfState.DONE, HalfState.PARKED):
+                break
         return _standing(image, transaction_id)
 
     async def prepared(self, partition: int, offsets: Mapping[str, int]) -> set[str]:

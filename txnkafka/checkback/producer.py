@@ -213,6 +213,14 @@ class TransactionMQProducer(Client[ProducerConfig]):
         """Roll back a half of this group by its id; errors are as in ``commit``."""
         self._decide(transaction_id, LocalTransactionState.ROLLBACK_MESSAGE)
 
+    def wait_until_done(self, transaction_id: str, timeout: float = 30.0) -> LocalTransactionState:
+        """Wait until the resolver has made a half visible, or rolled it back, and return the outcome.
+        ``timeout`` is in seconds.
+
+        Raises KafkaTimeoutError, TransactionParkedError, UnknownTransactionError."""
+        self._check_started()
+        return self._reactor.run(self._core.done(transaction_id, round(timeout * 1000)))
+
     def _decide(self, transaction_id: str, state: LocalTransactionState) -> None:
         self._check_started()
         self._reactor.run(self._core.decide_by_id(transaction_id, Decision(OUTCOMES[state])))
@@ -243,7 +251,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
         shared = {each: getattr(self.config, each.replace(".", "_")) for each in config_defs(ClientConfig)}
         settings = {
             **shared, "group.id": check_group(self.group), "group.protocol": protocol,
-            "auto.offset.reset": "earliest", "auto.commit.interval.ms": 1_000,
+            "auto.offset.reset": "earliest", "enable.auto.commit": False,
         }  # fmt: skip
         return Consumer(settings, topics=CHECK_TOPIC, transport=self._factory)
 
