@@ -65,6 +65,8 @@ class Admin:
     describe_transactions = _awaited(AdminCore.describe_transactions)
     describe_producers = _awaited(AdminCore.describe_producers)
     find_hanging_transactions = _awaited(AdminCore.find_hanging_transactions)
+    list_two_phase_transactions = _awaited(AdminCore.list_two_phase_transactions)
+    complete_transaction = _awaited(AdminCore.complete_transaction)
     abort_transaction = _awaited(AdminCore.abort_transaction)
     fence_producers = _awaited(AdminCore.fence_producers)
 

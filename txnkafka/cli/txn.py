@@ -12,11 +12,14 @@ from txnkafka.cli.command import WordOf
 from txnkafka.cli.command_group import CommandGroup
 from txnkafka.cli.output import Layout, write_paragraph, write_text
 from txnkafka.cli.rows import Row, format_option, write_rows
+from txnkafka.cli.txn_two_phase import complete, held_back, open_for_long, refuse_prepared, with_limit
 from txnkafka.cli.txns import OPEN, STATES
 from txnkafka.env import SystemClock
 from txnkafka.shown import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from txnkafka.cli.output import Messages
     from txnkafka.client.admin import (
         AbortTransactionSpec,
@@ -62,7 +65,8 @@ HANGING = {
     "LastTimestamp": "last_timestamp",
     "Duration(min)": "duration_min",
 }
-HANGING_WIDE = {"TransactionalId": "transactional_id"}
+HANGING_WIDE = {"TransactionalId": "transactional_id", "TwoPhase": "is_two_phase"}
+TABLES = ("text", "wide")
 IDS = Layout(("TransactionalId", "TopicPartitions"))
 
 
@@ -70,6 +74,9 @@ IDS = Layout(("TransactionalId", "TopicPartitions"))
 def txn() -> None:
     """List, describe and abort transactions: in a data directory (--data), which this command opens for its
     duration, or on brokers (--bootstrap). 'txnkafka txns' reads the directories of a broker that runs."""
+
+
+txn.add_command(complete)
 
 
 @txn.command("list", short_help="List transactional ids.")
@@ -90,6 +97,9 @@ def txn() -> None:
 @click.option(
     "--transactional-id-pattern", metavar="REGEX", help="Only ids that a regular expression (RE2) matches."
 )
+@click.option(
+    "--two-phase", is_flag=True, help="Only open transactions with two-phase commit: they have no timeout."
+)
 @cluster_options
 @format_option
 @click.pass_obj
@@ -101,12 +111,21 @@ def list_(
     producer_ids: tuple[int, ...],
     duration_filter: int | None,
     transactional_id_pattern: str | None,
+    two_phase: bool,
     output_format: str,
     **options: Any,
 ) -> int:
     """List the transactional ids of all coordinators, each with its producer and the state of its
-    transaction."""
+    transaction; with --two-phase also the duration and the partitions, oldest first."""
+    if two_phase and (states or producer_ids):
+        raise click.UsageError("--two-phase excludes --state and --producer-id")
     with opened(messages, options) as cluster, cluster.admin() as admin:
+        if two_phase:
+            open_ones = admin.list_two_phase_transactions(
+                min_duration_ms=duration_filter or 0, pattern=transactional_id_pattern
+            )
+            _write_described(open_ones, output_format)
+            return 0
         listed = admin.list_transactions(
             states=states,
             producer_ids=producer_ids,
@@ -137,9 +156,7 @@ def describe(messages: Messages, /, *, ids: tuple[str, ...], output_format: str,
     Exit status: 2 when an id does not exist."""
     with opened(messages, options) as cluster, cluster.admin() as admin:
         found = admin.describe_transactions(ids)
-    now_ms = SystemClock().now_ms()
-    rows = [_description(each, now_ms) for each in found.values()]
-    write_rows(rows, output_format, {**LISTED, **DESCRIBED}, {}, IDS)
+    _write_described(found.values(), output_format)
     return 0
 
 
@@ -200,7 +217,8 @@ def find_hanging(
 ) -> int:
     """Find hanging transactions: open in a partition for longer than any transaction may be, but not part of
     the transaction that a coordinator has for their producer. They hold back read_committed consumers;
-    'txnkafka txn abort' ends one.
+    'txnkafka txn abort' ends one. Old transactions of a two-phase commit do not hang, and are named after
+    the table.
 
     Exit status: 1 when transactions hang."""
     from txnkafka.model import TopicPartition
@@ -214,13 +232,17 @@ def find_hanging(
             broker_id=broker_id,
             max_transaction_timeout_ms=max_minutes * ONE_MINUTE_MS,
         )
+        is_table = output_format in TABLES
+        waiting = open_for_long(admin, topic, partition, max_minutes * ONE_MINUTE_MS) if is_table else []
     now_ms = SystemClock().now_ms()
     write_rows(
         [_hanging(each, now_ms) for each in found], output_format, HANGING, HANGING_WIDE, Layout(("Topic",))
     )
-    if output_format in ("text", "wide"):
+    if is_table:
         for each in found:
             write_paragraph(_advice(each))
+        for description in waiting:
+            write_paragraph(held_back(description, now_ms))
         write_paragraph(counted(len(found), "hanging transaction"))
     return FINDINGS if found else 0
 
@@ -252,9 +274,9 @@ def abort(
 ) -> int:
     """Abort an open transaction in one partition, by an ABORT marker. Its coordinator does not learn of it:
     use this for transactions that hang ('txnkafka txn find-hanging'), and 'txnkafka txn fence' for
-    transactions that are merely open.
+    transactions that are merely open. An open transaction of a two-phase commit is refused.
 
-    Exit status: 2 when no transaction begins at --start-offset, or the broker refuses the marker."""
+    Exit status: 2 when no transaction begins at --start-offset, or the transaction or marker is refused."""
     from txnkafka.client.admin import AbortTransactionSpec
 
     if (start_offset is None) == (producer_id is None) or (producer_id is None) != (producer_epoch is None):
@@ -266,6 +288,7 @@ def abort(
             spec = AbortTransactionSpec(
                 topic, partition, producer_id or 0, producer_epoch or 0, coordinator_epoch
             )
+        refuse_prepared(admin, spec)
         if not dry_run:
             admin.abort_transaction(spec)
     verb = "would be aborted" if dry_run else "aborted"
@@ -289,6 +312,13 @@ def fence(messages: Messages, /, *, ids: tuple[str, ...], **options: Any) -> int
         for name, producer in admin.fence_producers(ids).items():
             write_text(f"{name}: fenced; producer {producer.producer_id}, epoch {producer.producer_epoch}")
     return 0
+
+
+def _write_described(found: Iterable[TransactionDescription], output_format: str) -> None:
+    now_ms = SystemClock().now_ms()
+    rows = [_description(each, now_ms) for each in found]
+    shown = [with_limit(row) for row in rows] if output_format in TABLES else rows
+    write_rows(shown, output_format, {**LISTED, **DESCRIBED}, {}, IDS)
 
 
 def _description(found: TransactionDescription, now_ms: int) -> Row:
@@ -330,8 +360,10 @@ def _hanging(found: HangingTransaction, now_ms: int) -> Row:
 
 def _advice(found: HangingTransaction) -> str:
     topic, partition = found.topic_partition
+    two_phase = " (its id takes part in two-phase commits: first look for the outcome in the other system)"
     return (
-        f"{found.topic_partition}: no end marker will come; to abort: txnkafka txn abort --topic {topic} "
+        f"{found.topic_partition}: no end marker will come"
+        f"{two_phase if found.is_two_phase else ''}; to abort: txnkafka txn abort --topic {topic} "
         f"--partition {partition} --start-offset {found.start_offset}"
     )
 

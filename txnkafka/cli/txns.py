@@ -15,6 +15,7 @@ from txnkafka.cli.named import check_patterns, is_named
 from txnkafka.cli.output import FORMATS, Layout, write_json, write_paragraph, write_table
 from txnkafka.cli.progress import Progress
 from txnkafka.cli.target import directory_options
+from txnkafka.cli.txn_two_phase import NO_TIMEOUT_MS, with_limit
 from txnkafka.shown import counted, duration
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def _is_chosen(row: Row, patterns: tuple[str, ...], states: tuple[str, ...]) -> 
 def _write(rows: list[Row], *, wide: bool) -> None:
     hanging = [row["hanging_partitions"] for row in rows if row["hanging_partitions"]]
     if wide:
-        shown = [{**row, **{name: " ".join(row[name]) or None for name in LISTS}} for row in rows]
+        shown = [with_limit({**row, **{name: " ".join(row[name]) or None for name in LISTS}}) for row in rows]
         write_table(list(WIDE), [[row[name] for name in WIDE.values()] for row in shown], Layout(NAMES))
     else:
         cells = [[*(row[name] for name in COLUMNS.values()), *_open_for(row)] for row in rows]
@@ -187,5 +188,6 @@ def _open_for(row: Row) -> tuple[object, ...]:
     otherwise."""
     if row["transaction_duration_ms"] is None:
         return None, None, None
-    times = row["transaction_duration_ms"], row["transaction_timeout_ms"]
-    return (*map(duration, times), len(row["topic_partitions"]))
+    timeout = row["transaction_timeout_ms"]
+    shown = "none" if timeout == NO_TIMEOUT_MS else duration(timeout)
+    return duration(row["transaction_duration_ms"]), shown, len(row["topic_partitions"])

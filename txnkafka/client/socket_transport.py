@@ -56,7 +56,7 @@ class SocketTransport:
         """Connect to a broker, and ask for its versions."""
         return self.reactor.spawn(self._connect(node, timeout_ms))
 
-    async def visible(self, partitions: Iterable[TopicPartition]) -> None:
+    async def visible(self, partitions: Iterable[TopicPartition] | None) -> None:
         """Return at once."""
 
     def close(self) -> None:

@@ -43,7 +43,8 @@ class Versions(NamedTuple):
         demands it. Raises UnsupportedVersionError."""
         api = API_OF[name]
         low, high = api.announced
-        if at_least > high:
+        is_unstable = at_least > high
+        if is_unstable:
             high = api.max_version
         theirs = self.ranges.get(name)
         if theirs is None:
@@ -53,6 +54,7 @@ class Versions(NamedTuple):
             raise UnsupportedVersionError(
                 f"the broker supports {name} in versions {theirs[0]} to {theirs[1]}; "
                 f"{max(at_least, api.min_version)} to {min(high, at_most)} are needed"
+                + (", which needs unstable.api.versions.enable=true on the broker" if is_unstable else "")
             )
         return version
 
@@ -89,9 +91,9 @@ class Transport(Protocol):
     def connect(self, node: Node, timeout_ms: int) -> Promise[Connection]:
         """Connect to a broker, and ask for its versions. The promise fails with NetworkError."""
 
-    async def visible(self, partitions: Iterable[TopicPartition]) -> None:
-        """Wait, after a commit, until consumers get the records in these partitions. Over a socket there is
-        no way to know, and this returns at once."""
+    async def visible(self, partitions: Iterable[TopicPartition] | None) -> None:
+        """Wait, after a commit, until consumers get the records in these partitions; None for all partitions.
+        Over a socket there is no way to know, and this returns at once."""
 
     def close(self) -> None:
         """Close all connections, and a reactor that only this transport uses. The promises of requests fail.

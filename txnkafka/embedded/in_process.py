@@ -51,12 +51,13 @@ class InProcessTransport:
         with self.reactor.lock:
             self._connection.close()
 
-    async def visible(self, partitions: Iterable[TopicPartition]) -> None:
-        """Wait until the markers of a transaction in these partitions are durable, so that a read_committed
-        consumer gets its records."""
+    async def visible(self, partitions: Iterable[TopicPartition] | None) -> None:
+        """Wait until the markers of a transaction in these partitions (None: in all) are durable, so that a
+        read_committed consumer gets its records."""
         reactor = self.reactor
         engine = reactor.engine
-        for log in [engine.logs[each] for each in partitions if each in engine.logs]:
+        wanted = list(engine.logs if partitions is None else partitions)
+        for log in [engine.logs[each] for each in wanted if each in engine.logs]:
             done: Promise[None] = Promise()
             engine.call(
                 engine.durability.when_durable, log, lambda _, done=done: done.set(None),

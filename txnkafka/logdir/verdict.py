@@ -189,7 +189,8 @@ def _with_owner(
     owner: TransactionMetadata,
     now_ms: int,
 ) -> Judgement:
-    says = f"the coordinator has {owner.transactional_id!r} in state {owner.state.label}"
+    kind = " (two-phase commit)" if owner.transaction_timeout_ms == NEVER_TIMES_OUT else ""
+    says = f"the coordinator has {owner.transactional_id!r}{kind} in state {owner.state.label}"
     other = _other_identity(transaction, owner, says)
     if other is not None:
         return other
@@ -250,9 +251,13 @@ def _contents(owner: TransactionMetadata) -> str:
 def _ongoing(owner: TransactionMetadata, says: str, now_ms: int) -> Judgement:
     timeout = owner.transaction_timeout_ms
     begin = owner.start_timestamp if owner.start_timestamp >= 0 else owner.last_update_timestamp
-    if timeout == NEVER_TIMES_OUT:
-        return Judgement(Verdict.OPEN_WITHIN_TIMEOUT, f"{says}; it has no timeout (two-phase commit)")
     open_for = now_ms - begin
+    if timeout == NEVER_TIMES_OUT:
+        held = duration(max(open_for, 0))
+        return Judgement(
+            Verdict.OPEN_WITHIN_TIMEOUT,
+            f"{says}; it has no timeout, and has held readers back for {held}",
+        )
     verdict = Verdict.OPEN_OVERDUE if open_for > timeout else Verdict.OPEN_WITHIN_TIMEOUT
     spent = f"{duration(max(open_for, 0))} of the {duration(timeout)} it may take"
     return Judgement(verdict, f"{says}, open for {spent}")

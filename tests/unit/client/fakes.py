@@ -149,8 +149,8 @@ class FakeTransport:
     def connect(self, node: Node, timeout_ms: int) -> Promise[Connection]:
         return Promise.of(FakeConnection(self, node))
 
-    async def visible(self, partitions: Iterable[TopicPartition]) -> None:
-        self.waits_visible.append(tuple(partitions))
+    async def visible(self, partitions: Iterable[TopicPartition] | None) -> None:
+        self.waits_visible.append(tuple(partitions or ()))
 
     def close(self) -> None:
         self.reactor.close()

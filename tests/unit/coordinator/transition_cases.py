@@ -43,6 +43,7 @@ class Epochs(NamedTuple):
     previous_producer_id: int
     states: tuple[TransactionState, ...]
     next_producer_id: int = -1
+    next_producer_epoch: int = -1
 
 
 ORDINARY = Epochs("producer 7, epoch 5, last epoch 4", EPOCH, LAST_EPOCH, PRODUCER, tuple(S))
@@ -65,6 +66,15 @@ ALL_EPOCHS = (
         (S.PREPARE_COMMIT, S.PREPARE_ABORT),
         10,
     ),
+    Epochs(
+        "producer 7, epoch 5, last epoch 4; kept by producer 7, epoch 9 (KIP-939)",
+        EPOCH,
+        LAST_EPOCH,
+        PRODUCER,
+        (S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT),
+        PRODUCER,
+        9,
+    ),
 )
 
 
@@ -77,7 +87,7 @@ def state_of(state: TransactionState, epochs: Epochs = ORDINARY) -> TransactionM
         previous_producer_id=epochs.previous_producer_id,
         next_producer_id=epochs.next_producer_id,
         producer_epoch=epochs.producer_epoch,
-        next_producer_epoch=-1,
+        next_producer_epoch=epochs.next_producer_epoch,
         transaction_timeout_ms=TIMEOUT_MS,
         state=state,
         topic_partitions=frozenset([INSIDE]) if has_partitions else frozenset(),
@@ -103,6 +113,8 @@ def identities(epochs: Epochs) -> Iterator[tuple[str, int, int]]:
     yield "epoch E-1", PRODUCER, epoch - 1
     yield "epoch E+1", PRODUCER, min(epoch + 1, LARGEST)
     yield "another producer", FOREIGN, epoch
+    if epochs.next_producer_epoch != -1:
+        yield "next epoch", PRODUCER, epochs.next_producer_epoch
     if epochs.previous_producer_id == OLD_PRODUCER:
         yield "producer before, 32766", OLD_PRODUCER, EXHAUSTED
         yield "producer before, 32765", OLD_PRODUCER, EXHAUSTED - 1
@@ -203,7 +215,6 @@ def _image(before: TransactionMetadata | None, result: Transition, case: Case) -
     if after is None:
         return "tombstone"
     assert after.last_update_timestamp == case.now_ms
-    assert after.next_producer_epoch == -1
     if before is None:
         before = after._replace(producer_id=-1, producer_epoch=-1)
     changes = [f"-> {after.state.label}"]
@@ -220,6 +231,7 @@ def _changes(
         ("epoch", "producer_epoch"),
         ("last", "last_producer_epoch"),
         ("next", "next_producer_id"),
+        ("next epoch", "next_producer_epoch"),
         ("timeout", "transaction_timeout_ms"),
         ("start", "start_timestamp"),
         ("client version", "client_transaction_version"),

@@ -98,8 +98,17 @@ def test_without_a_start_the_last_update_counts() -> None:
 
 
 def test_two_phase_commit_has_no_timeout() -> None:
-    view = coordinator(owner(start_timestamp=0, timeout_ms=(1 << 31) - 1))
-    assert verdict(view).verdict is Verdict.OPEN_WITHIN_TIMEOUT
+    never = (1 << 31) - 1
+    found = verdict(coordinator(owner(start_timestamp=NOW - 7_200_000, timeout_ms=never)))
+    assert found.verdict is Verdict.OPEN_WITHIN_TIMEOUT
+    assert found.reason == (
+        "the coordinator has 'shop' (two-phase commit) in state Ongoing; it has no timeout, and has held "
+        "readers back for 2 h"
+    )
+    hanging = verdict(coordinator(owner(topic_partitions=frozenset(), timeout_ms=never)))
+    assert hanging.verdict is Verdict.HANGING_PARTITION_NOT_IN_TXN
+    assert "'shop' (two-phase commit)" in hanging.reason
+    assert "two-phase" not in verdict(coordinator(owner())).reason
 
 
 def test_a_clock_before_the_transaction_is_no_age() -> None:

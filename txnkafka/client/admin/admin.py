@@ -71,6 +71,8 @@ class Admin(Client[AdminConfig]):
     describe_transactions = _blocking(AdminCore.describe_transactions)
     describe_producers = _blocking(AdminCore.describe_producers)
     find_hanging_transactions = _blocking(AdminCore.find_hanging_transactions)
+    list_two_phase_transactions = _blocking(AdminCore.list_two_phase_transactions)
+    complete_transaction = _blocking(AdminCore.complete_transaction)
     abort_transaction = _blocking(AdminCore.abort_transaction)
     fence_producers = _blocking(AdminCore.fence_producers)
 

@@ -10,6 +10,7 @@ from txnkafka.client.admin.group_offsets import GroupOffsetCalls
 from txnkafka.client.admin.groups import GroupCalls
 from txnkafka.client.admin.hanging import HangingCalls
 from txnkafka.client.admin.record_calls import RecordCalls
+from txnkafka.client.admin.two_phase import TwoPhaseCalls
 from txnkafka.client.cluster import Cluster
 
 if TYPE_CHECKING:
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
     from txnkafka.client.transport import Transport
 
 
-class AdminCore(HangingCalls, RecordCalls, ConfigCalls, GroupCalls, GroupOffsetCalls, ClusterCalls):
+class AdminCore(
+    HangingCalls, TwoPhaseCalls, RecordCalls, ConfigCalls, GroupCalls, GroupOffsetCalls, ClusterCalls
+):
     """All calls. Each is a coroutine that the reactor of ``transport`` runs."""
 
     def __init__(self, transport: Transport, config: AdminConfig) -> None:

@@ -8,12 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.client.admin.names import names_of, partitions_of
-from txnkafka.client.admin.refusals import checked
 from txnkafka.client.admin.topics import TopicCalls
 from txnkafka.client.admin.transaction_types import HangingTransaction, TransactionDescription
-from txnkafka.client.admin.transactions import DESCRIPTIONS, TransactionCalls
-from txnkafka.error_codes import ErrorCode
-from txnkafka.errors import KafkaError
+from txnkafka.client.admin.transactions import TransactionCalls
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
@@ -58,8 +55,8 @@ class HangingCalls(TopicCalls, TransactionCalls):
             return []
         listed = await self.list_transactions(producer_ids={each.producer_id for each in candidates})
         ids = {each.producer_id: each.transactional_id for each in listed}
-        described = await self._described(ids.values())
-        named = [each._replace(transactional_id=ids.get(each.producer_id)) for each in candidates]
+        described = await self._existing_transactions(ids.values())
+        named = [_named(each, ids.get(each.producer_id), described) for each in candidates]
         return [each for each in named if not _is_known(each, described)]
 
     async def _searched(
@@ -90,14 +87,13 @@ class HangingCalls(TopicCalls, TransactionCalls):
             if each.current_transaction_start_offset is not None and each.last_timestamp < before_ms
         ]  # fmt: skip
 
-    async def _described(self, ids: Iterable[str]) -> dict[str, TransactionDescription]:
-        """Return the descriptions of transactional ids that still exist."""
-        outcomes = await self.outcomes(DESCRIPTIONS, ids)
-        return checked({
-            name: outcome
-            for name, outcome in outcomes.items()
-            if not isinstance(outcome, KafkaError) or outcome.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
-        })  # fmt: skip
+
+def _named(
+    found: HangingTransaction, transactional_id: str | None, described: Mapping[str, TransactionDescription]
+) -> HangingTransaction:
+    description = described.get(transactional_id or "")
+    is_two_phase = description is not None and description.is_two_phase
+    return found._replace(transactional_id=transactional_id, is_two_phase=is_two_phase)
 
 
 def _is_known(found: HangingTransaction, described: Mapping[str, TransactionDescription]) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from txnkafka.model import TopicPartition
+
+
+NO_TIMEOUT: Final = (1 << 31) - 1
+"""The timeout of transactions with two-phase commit in milliseconds (KIP-939)."""
 
 
 class TransactionListing(NamedTuple):
@@ -31,6 +35,12 @@ class TransactionDescription(NamedTuple):
     transaction_timeout_ms: int
     transaction_start_time_ms: int | None
     topic_partitions: tuple[TopicPartition, ...]
+
+    @property
+    def is_two_phase(self) -> bool:
+        """Return whether its transactions have no timeout, because they take part in a two-phase commit
+        (KIP-939)."""
+        return self.transaction_timeout_ms == NO_TIMEOUT
 
 
 class ProducerState(NamedTuple):
@@ -59,7 +69,9 @@ class AbortTransactionSpec(NamedTuple):
 class HangingTransaction(NamedTuple):
     """An open transaction in a partition that its coordinator does not know, so nothing will end it.
     ``transactional_id`` is the id that its producer has now, None if no id has this producer.
-    ``coordinator_epoch`` is None before the producer's first end marker. Times in milliseconds."""
+    ``coordinator_epoch`` is None before the producer's first end marker. Times in milliseconds.
+    ``is_two_phase``: the id takes part in two-phase commits (KIP-939): before you abort the transaction, look
+    whether the other system has committed it."""
 
     topic_partition: TopicPartition
     producer_id: int
@@ -68,6 +80,7 @@ class HangingTransaction(NamedTuple):
     start_offset: int
     last_timestamp: int
     transactional_id: str | None
+    is_two_phase: bool = False
 
     @property
     def spec(self) -> AbortTransactionSpec:

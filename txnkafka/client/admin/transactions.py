@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.client.admin.call import Call, Calls
 from txnkafka.client.admin.names import by_topic, names_of, partitions_of
-from txnkafka.client.admin.refusals import refusal
+from txnkafka.client.admin.refusals import checked, refusal
 from txnkafka.client.admin.route import LEADER, NODE, TRANSACTION, at_node
 from txnkafka.client.admin.transaction_types import (
     AbortTransactionSpec,
@@ -14,6 +14,8 @@ from txnkafka.client.admin.transaction_types import (
     TransactionDescription,
     TransactionListing,
 )
+from txnkafka.error_codes import ErrorCode
+from txnkafka.errors import KafkaError
 from txnkafka.model import ProducerIdAndEpoch, TopicPartition
 from txnkafka.wire.messages.describe_producers import DescribeProducersRequest, TopicRequest
 from txnkafka.wire.messages.describe_transactions import DescribeTransactionsRequest
@@ -27,8 +29,6 @@ from txnkafka.wire.messages.write_txn_markers import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-
-    from txnkafka.errors import KafkaError
 
     Producers = tuple[ProducerState, ...]
 
@@ -76,6 +76,15 @@ class TransactionCalls(Calls):
             name: each._replace(coordinator=(await TRANSACTION.find(self.cluster, name)).node.node_id)
             for name, each in described.items()
         }
+
+    async def _existing_transactions(self, ids: Iterable[str]) -> dict[str, TransactionDescription]:
+        """Return the descriptions of transactional ids that still exist; their coordinator is -1."""
+        outcomes = await self.outcomes(DESCRIPTIONS, ids)
+        return checked({
+            name: outcome
+            for name, outcome in outcomes.items()
+            if not isinstance(outcome, KafkaError) or outcome.code != ErrorCode.TRANSACTIONAL_ID_NOT_FOUND
+        })  # fmt: skip
 
     async def describe_producers(
         self, partitions: Iterable[TopicPartition], *, broker_id: int | None = None

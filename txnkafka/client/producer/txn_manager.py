@@ -191,6 +191,12 @@ class TransactionManager:
             self.is_started, self.prepared = True, kept
             self.transition(State.PREPARED_TRANSACTION)
 
+    @property
+    def is_kept(self) -> bool:
+        """Return whether an earlier producer began the prepared transaction, so that its partitions are
+        unknown."""
+        return self.prepared.has_transaction and self.prepared != PreparedTxnState(*self.producer)
+
     def prepare(self) -> None:
         """Close the transaction for records, until it is completed."""
         self.check_in_transaction("prepare the transaction")

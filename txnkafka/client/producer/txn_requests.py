@@ -20,7 +20,6 @@ from txnkafka.errors import (
     KafkaError,
     NetworkError,
     ProducerFencedError,
-    UnsupportedVersionError,
     error_for,
 )
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH, ProducerIdAndEpoch, TopicPartition
@@ -48,13 +47,11 @@ _V1: Final = {"AddPartitionsToTxn": 3, "EndTxn": 4, "TxnOffsetCommit": 4}
 """The last versions of requests with transaction versions 0 and 1."""
 _V2: Final = {"EndTxn": 5, "TxnOffsetCommit": 5}
 _2PC: Final = 6  # the first version of InitProducerId with two-phase commit (KIP-939)
-_SWITCH_ON: Final = (
-    "two-phase commit needs transaction.two.phase.commit.enable and unstable.api.versions.enable "
-    "on the broker"
-)
 _WITHOUT_2PC: Final = {
-    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: _SWITCH_ON,
-    ErrorCode.UNSUPPORTED_VERSION: f"the broker keeps no prepared transaction; {_SWITCH_ON}",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: (
+        "two-phase commit needs transaction.two.phase.commit.enable=true on the broker, and its permission"
+    ),
+    ErrorCode.UNSUPPORTED_VERSION: "the broker keeps no prepared transaction (KIP-939)",
 }
 _FIRST_PAUSE_MS: Final = 20
 """The pause while the previous transaction is being completed (KAFKA-5482)."""
@@ -103,7 +100,7 @@ class TxnRequests:
         await self._drained()
         async with self._turn:
             txn.check()
-            partitions = tuple(txn.partitions)
+            partitions = None if txn.is_kept else tuple(txn.partitions)
             given = await self._end_txn(producer, commit=commit, is_v2=is_v2) if txn.is_started else None
             txn.ended(given)
             if txn.state is State.INITIALIZING:
@@ -235,7 +232,7 @@ class TxnRequests:
                 connection = await self._connection(key)
                 failed = name
                 at_most = (_V2 if is_v2 else _V1).get(name, 1 << 15)
-                version = _version(connection.versions, name, at_most, at_least)
+                version = connection.versions.pick(name, at_most, at_least)
                 body = message(connection.versions)
                 response = await self._cluster.request(connection, name, version, body)
                 code = code_of(response)
@@ -305,16 +302,6 @@ class _FindError(Exception):
     def __init__(self, code: ErrorCode, text: str) -> None:
         super().__init__(text)
         self.code = code
-
-
-def _version(versions: Versions, name: str, at_most: int, at_least: int) -> int:
-    """Return the version of a request. ``at_least`` is 0 without two-phase commit."""
-    try:
-        return versions.pick(name, at_most, at_least)
-    except UnsupportedVersionError as error:
-        if not at_least:
-            raise
-        raise UnsupportedVersionError(f"{error}: {_SWITCH_ON}") from None
 
 
 def _own_code(response: Any) -> ErrorCode:

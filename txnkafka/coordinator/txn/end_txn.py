@@ -69,7 +69,7 @@ def end_txn(metadata: TransactionMetadata | None, event: EndTxn, setting: Settin
         return Refused(ErrorCode.INVALID_REQUEST)
     if metadata is None:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
-    if metadata.next_producer_epoch != NO_PRODUCER_EPOCH and metadata.state == ONGOING:
+    if metadata.next_producer_epoch != NO_PRODUCER_EPOCH:
         return _end_kept(metadata, event, setting)
     rule = _end_and_increment if event.client_transaction_version >= EPOCH_BUMP else _end
     return rule(metadata, event, setting)
@@ -153,18 +153,22 @@ def _increment(
 
 
 def _end_kept(metadata: TransactionMetadata, event: EndTxn, setting: Setting) -> Result:
-    """End a kept transaction (KIP-939): only its newest producer may.
+    """Decide EndTxn for a kept transaction (KIP-939), which only the newest producer may end.
 
     Its epoch is incremented here as well, although InitProducerId has incremented it: a delayed repetition of
     this request must not end the producer's next transaction."""
+    version = event.client_transaction_version
+    increments = version >= EPOCH_BUMP
+    if metadata.state in PREPARED and increments:
+        return Parked()
     if error := other_than(client_identity(metadata), event.producer_id, event.producer_epoch):
         return Refused(error)
-    version = event.client_transaction_version
-    state, increments = PREPARES[event.committed], version >= EPOCH_BUMP
-    image = _prepared_kept(metadata, state, version, setting, increments=increments)
+    if metadata.state in PREPARED:
+        return Parked()
+    image = _prepared_kept(metadata, PREPARES[event.committed], version, setting, increments=increments)
     if isinstance(image, NeedsProducerId):
         return image
-    return _prepare(image, Answer(NONE, *identity_after(image)))
+    return _prepare(image, Answer(NONE, *identity_after(image)) if increments else Answer())
 
 
 def _prepared_kept(
@@ -206,7 +210,8 @@ def abort_from_here(metadata: TransactionMetadata, setting: Setting, response: A
     This uses up one epoch, however often it is tried, because a record that is not durable changes nothing
     (KAFKA-9666)."""
     if metadata.next_producer_epoch != NO_PRODUCER_EPOCH:
-        kept = _prepared_kept(metadata, PREPARE_ABORT, setting.version, setting, increments=True)
+        version = setting.version if setting.version >= EPOCH_BUMP else 0
+        kept = _prepared_kept(metadata, PREPARE_ABORT, version, setting, increments=True)
         return kept if isinstance(kept, NeedsProducerId) else _prepare(kept, response)
     if setting.version >= EPOCH_BUMP:
         result = _increment(metadata, PREPARE_ABORT, setting.version, setting)

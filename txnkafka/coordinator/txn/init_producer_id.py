@@ -58,6 +58,8 @@ def init_producer_id(metadata: TransactionMetadata | None, event: InitProducerId
         return new_transactional_id(event, setting)
     if metadata.state in PREPARED:
         return Parked()
+    if event.is_continuation and is_fenced(metadata, event):
+        return FENCED
     if event.keep_prepared_txn and metadata.state == ONGOING:
         return keep(metadata, event, setting)
     if event.is_continuation and not names_this_producer(metadata, event):
@@ -102,8 +104,6 @@ def keep(metadata: TransactionMetadata, event: InitProducerId, setting: Setting)
     A transaction without a timeout gets none from a producer with one: its outcome may be decided already.
     """
     held = client_identity(metadata)
-    if event.is_continuation and other_than(held, event.producer_id, event.producer_epoch):
-        return FENCED
     if held.producer_id in setting.seen:
         largest = setting.seen[held.producer_id].largest
         held = held._replace(producer_epoch=max(held.producer_epoch, largest))
@@ -122,11 +122,22 @@ def keep(metadata: TransactionMetadata, event: InitProducerId, setting: Setting)
     return Transition(image, record_of(image), Answer(ErrorCode.NONE, *identity, frozenset(), *ongoing))
 
 
+def is_fenced(metadata: TransactionMetadata, event: InitProducerId) -> bool:
+    """Return whether another producer than the newest one asks while a transaction without a timeout is open:
+    Kafka would abort it, although its outcome may be decided."""
+    may_be_prepared = metadata.state == ONGOING and (
+        metadata.transaction_timeout_ms == NO_TIMEOUT or metadata.next_producer_epoch != NO_PRODUCER_EPOCH
+    )
+    return may_be_prepared and bool(
+        other_than(client_identity(metadata), event.producer_id, event.producer_epoch)
+    )
+
+
 def names_this_producer(metadata: TransactionMetadata, event: InitProducerId) -> bool:
     """Return whether the request names the current producer id, or the previous one after its last epoch."""
     return (
         metadata.producer_epoch == NO_PRODUCER_EPOCH
-        or event.producer_id == metadata.producer_id
+        or event.producer_id in (metadata.producer_id, metadata.next_producer_id)
         or (event.producer_id == metadata.previous_producer_id and is_exhausted(event.producer_epoch))
     )
 

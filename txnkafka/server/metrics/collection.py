@@ -10,13 +10,15 @@ from collections import Counter
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
 
+from txnkafka.coordinator.txn.txn_image import NO_TIMEOUT
 from txnkafka.model import TopicPartition
 from txnkafka.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from txnkafka.broker.broker import Broker
+    from txnkafka.coordinator.txn.transaction_partition import TransactionPartition
     from txnkafka.server.metrics.durations import Durations
     from txnkafka.server.metrics.request_counts import RequestCounts
     from txnkafka.server.tcp import Server
@@ -65,11 +67,27 @@ def _transactions(broker: Broker, counts: RequestCounts, now_ms: int) -> Iterato
     oldest = max(0, now_ms - min(begun)) / 1000 if begun else 0
     yield "txnkafka_transactions_open", (), sum(len(partition.ongoing) for partition in partitions)
     yield "txnkafka_transactions_oldest_open_seconds", (), oldest
+    yield from _held(partitions, now_ms)
     yield "txnkafka_transactional_ids", (), sum(len(partition.metadata) for partition in partitions)
     yield "txnkafka_transactions_committed_total", (), coordinator.counts.committed
     yield "txnkafka_transactions_aborted_total", (), coordinator.counts.aborted
     yield "txnkafka_transactions_timed_out_total", (), coordinator.counts.timed_out
     yield "txnkafka_producers_fenced_total", (), counts.fenced
+
+
+def _held(partitions: Iterable[TransactionPartition], now_ms: int) -> Iterator[Row]:
+    """Yield how long each transaction without a timeout holds back readers of each of its partitions."""
+    held = [
+        (metadata, place)
+        for partition in partitions
+        for metadata in map(partition.metadata.__getitem__, partition.ongoing)
+        if metadata.transaction_timeout_ms == NO_TIMEOUT
+        for place in sorted(metadata.topic_partitions)
+    ]
+    for metadata, (topic, number) in held[:MOST_SERIES]:
+        age_ms = max(0, now_ms - metadata.start_timestamp)
+        yield "txnkafka_lso_held_seconds", (metadata.transactional_id, topic, str(number)), age_ms / 1000
+    yield "txnkafka_metrics_left_out", ("transactions",), max(0, len(held) - MOST_SERIES)
 
 
 def _groups(broker: Broker) -> Iterator[Row]:

@@ -36,6 +36,11 @@ METRICS: Final = (
         "txnkafka_transactions_oldest_open_seconds", "gauge", (),
         "age of the oldest open transaction; 0 without one",
     ),
+    Metric(
+        "txnkafka_lso_held_seconds", "gauge", ("transactional_id", *_PARTITION),
+        "age of an open transaction with two-phase commit, which holds back the last stable offset until it "
+        "is completed (KIP-939)",
+    ),
     Metric("txnkafka_transactional_ids", "gauge", (), "known transactional ids"),
     Metric("txnkafka_transactions_committed_total", "counter", (), "committed transactions"),
     Metric("txnkafka_transactions_aborted_total", "counter", (), "aborted transactions"),
@@ -185,7 +190,8 @@ METRICS: Final = (
     ),
     Metric(
         "txnkafka_metrics_left_out", "gauge", ("what",),
-        "partitions, groups and committed offsets beyond the first thousand, without their own series",
+        "partitions, groups, committed offsets and open transactions with two-phase commit beyond the first "
+        "thousand, without their own series",
     ),
     Metric(
         "txnkafka_build_info", "gauge", ("version", "python"), "1; the versions of txnkafka and of Python"

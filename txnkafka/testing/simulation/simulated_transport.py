@@ -97,7 +97,7 @@ class SimulatedTransport:
         self._upgrades += 1
         self._close("the broker was upgraded")
 
-    async def visible(self, partitions: Iterable[TopicPartition]) -> None:
+    async def visible(self, partitions: Iterable[TopicPartition] | None) -> None:
         """Return at once, as over a socket."""
 
     def close(self) -> None:

@@ -25,7 +25,10 @@ def described(name: str) -> transactions.TransactionState:
         return transactions.TransactionState(error_code=105, transactional_id=name)
     place = {"in it": 0, "in another partition": 1}.get(name)
     topics = () if place is None else (transactions.TopicData(topic="orders", partitions=(place,)),)
-    return transactions.TransactionState(transactional_id=name, transaction_state="Ongoing", topics=topics)
+    return transactions.TransactionState(
+        transactional_id=name, transaction_state="Ongoing", topics=topics,
+        transaction_timeout_ms=2**31 - 1 if name == "idle" else 60_000,
+    )  # fmt: skip
 
 
 def transport_with(*open_for_ms: int) -> FakeTransport:
@@ -76,6 +79,7 @@ def test_a_transaction_hangs_unless_its_coordinator_has_the_partition() -> None:
     ]  # fmt: skip
     assert found[0] == HangingTransaction(ORDERS, 2, 3, None, 20, NOW_MS - 900_001, "in another partition")
     assert found[0].spec == ("orders", 0, 2, 3, None)
+    assert [each.is_two_phase for each in found] == [False, True, False, False]
 
 
 def test_a_transaction_within_the_longest_timeout_is_not_looked_up() -> None:

@@ -73,6 +73,27 @@ def test_open_transactions(node: Node) -> None:
     assert found["txnkafka_transactions_oldest_open_seconds"] == 0.5
 
 
+def test_how_long_a_transaction_without_a_timeout_holds_readers_back() -> None:
+    node = Node(transaction_two_phase_commit_enable=True)
+    assert node.create("t", 2) == NONE
+    limited, producer = Producer(node, "limited"), Producer(node, "shop")
+    transactions = node.broker.transactions
+    producer.identity = node.call(
+        lambda reply: transactions.init_producer_id("shop", 1, -1, -1, reply, enable_2pc=True)
+    )
+    assert limited.send(b"x", 0) == producer.send(b"y", 0, 1)[:1] == [NONE]
+    node.now_ms += 2500
+
+    def held() -> dict[Any, Any]:
+        return {
+            key[1:]: value for key, value in values(node).items() if key[0] == "txnkafka_lso_held_seconds"
+        }
+
+    assert held() == {("shop", "t", "0"): 2.5, ("shop", "t", "1"): 2.5}
+    assert producer.end() == NONE
+    assert held() == {}
+
+
 def test_outcomes(node: Node) -> None:
     producer = Producer(node)
     for commit in (True, False, True):
