@@ -175,12 +175,12 @@ class AlchemyConnection:
         return _first_column(result.fetchall()) if result.returns_rows else []
 
     async def begin(self) -> None:
+        await self._begin()
         if self.database is SQLITE and not self._driver.in_transaction:
             await self.execute(self.database.begin)
 
     async def join(self) -> None:
-        if not self._connection.in_transaction():
-            await settled(self._connection.begin())  # emits the BEGIN of engines that have an event for it
+        await self._begin()
         if self._connection.in_nested_transaction():
             raise IllegalStateError(
                 "the connection is in a SAVEPOINT, which can be rolled back alone: record the decision "
@@ -194,6 +194,11 @@ class AlchemyConnection:
             autocommits = bool(read())
         if autocommits:
             raise _autocommit_error()
+
+    async def _begin(self) -> None:
+        # an engine may have an event for it that emits BEGIN
+        if not self._connection.in_transaction():
+            await settled(self._connection.begin())
 
     async def commit(self) -> None:
         await settled(self._owner.commit())

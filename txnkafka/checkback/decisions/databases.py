@@ -34,7 +34,8 @@ class Database:
     """One kind of database. ``begin`` opens a transaction that will write. ``get_wait`` and ``set_wait`` read
     and change the time for which the session waits for a lock, in units of ``wait_unit_ms``; ``set_wait``
     lasts until the end of the transaction where ``get_wait`` is None. ``undoes_statement_only``: the
-    transaction of a statement that failed can still commit. ``get_engine`` reads the storage engine of a
+    transaction of a statement that failed can still commit. ``codes`` are the attributes of an error that
+    may have its code; none: its first argument. ``get_engine`` reads the storage engine of a
     table, for its schema or NULL and its name."""
 
     name: str
@@ -45,6 +46,7 @@ class Database:
     get_wait: str | None
     wait_unit_ms: int
     undoes_statement_only: bool
+    codes: tuple[str, ...]
     duplicates: frozenset[object]
     locks: frozenset[object]
     stores_bytes: bool = False
@@ -52,10 +54,16 @@ class Database:
 
     def failure(self, error: BaseException) -> Failure:
         """Classify an error of a driver, or SQLAlchemy's wrapper of one."""
-        code = error_code(error)
+        code = self._code(error)
         if code in self.duplicates:
             return Failure.DUPLICATE
         return Failure.LOCKED if code in self.locks else Failure.OTHER
+
+    def _code(self, error: BaseException) -> object:
+        original = getattr(error, "orig", None) or error
+        named = [getattr(original, name, None) for name in self.codes]
+        code = next(filter(None, named or original.args), None)
+        return code if isinstance(code, str | int) else None
 
     def key(self, transaction_id: str) -> str | bytes:
         """Return the value of the column for an id. Raises ValueError for an id that no table can hold."""
@@ -91,16 +99,6 @@ SELECT_PAGE: Final = (
 DELETE: Final = "DELETE FROM {table} WHERE transaction_id = ?"
 
 
-def error_code(error: BaseException) -> object:
-    """Return SQLSTATE (PostgreSQL), the number (MySQL) or the extended result code (SQLite) of an error, or
-    None if it has none."""
-    original = getattr(error, "orig", None) or error
-    for name in ("sqlstate", "sqlite_errorcode"):
-        if (code := getattr(original, name, None)) is not None:
-            return code
-    return original.args[0] if original.args and isinstance(original.args[0], int) else None
-
-
 # SQLITE_BUSY, SQLITE_LOCKED and their extended codes
 _SQLITE_BUSY: Final = frozenset(base | extended << 8 for base in (5, 6) for extended in range(4))
 SQLITE: Final = Database(
@@ -113,6 +111,7 @@ SQLITE: Final = Database(
     set_wait="PRAGMA busy_timeout = {wait}",
     wait_unit_ms=1,
     undoes_statement_only=True,
+    codes=("sqlite_errorcode",),
     duplicates=frozenset({1555, 2067}),  # SQLITE_CONSTRAINT_PRIMARYKEY, SQLITE_CONSTRAINT_UNIQUE
     locks=_SQLITE_BUSY,
 )
@@ -126,6 +125,7 @@ POSTGRESQL: Final = Database(
     set_wait="SET LOCAL lock_timeout = {wait}",
     wait_unit_ms=1,
     undoes_statement_only=False,
+    codes=("sqlstate", "pgcode"),  # psycopg2 has the second
     duplicates=frozenset({"23505"}),  # unique_violation
     # lock_not_available, serialization_failure, deadlock_detected, query_canceled (statement_timeout)
     locks=frozenset({"55P03", "40001", "40P01", "57014"}),
@@ -141,6 +141,7 @@ MYSQL: Final = Database(
     set_wait="SET SESSION innodb_lock_wait_timeout = {wait}",
     wait_unit_ms=1000,
     undoes_statement_only=True,
+    codes=(),
     duplicates=frozenset({1062}),  # ER_DUP_ENTRY
     # ER_LOCK_WAIT_TIMEOUT, ER_LOCK_DEADLOCK, ER_CHECKREAD (innodb_snapshot_isolation of MariaDB)
     locks=frozenset({1205, 1213, 1020}),
