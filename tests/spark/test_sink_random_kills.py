@@ -146,7 +146,7 @@ def test_a_speculative_task(tmp_path: Path) -> None:
         assert run(tmp_path, master=master, submit=SPECULATION) == 0
     assert happened(tmp_path)
     check_complete(tmp_path)
-    assert len(list((tmp_path / "data.staging").iterdir())) == 1
+    assert len(list((tmp_path / "data.staging").iterdir())) >= 1  # other tasks may have copies
 
 
 @contextmanager
