@@ -161,10 +161,14 @@ class HalfImage:
             self._stray(HalfRecordType.ASKED, record.transaction_id)
             return None
         half.asks, half.last_ms = record.asks, record.last_ms
+        self.strays.pop(HalfTombstone(HalfRecordType.ASKED, record.transaction_id), None)
         return half
 
     def _end(self, offset: int, record: EndRecord) -> Half | None:
         transaction_id = record.transaction_id
+        half = self._halves.get(transaction_id)
+        if half is not None and half.asks and half.state is not HalfState.PARKED:
+            self._stray(HalfRecordType.ASKED, transaction_id)  # in case END comes without its tombstone
         self._forget(transaction_id)
         if record.outcome is not Outcome.PARK:
             self.ended[transaction_id] = Ended(record.outcome, record.at_ms)
