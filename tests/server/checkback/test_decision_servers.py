@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -13,32 +13,17 @@ from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
-from tests.server.checkback import database_servers
 from tests.server.checkback.database_servers import DatabaseServer
 from tests.unit.checkback.decision_contract import DecisionContract, Service
 
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module")
-def postgresql() -> Iterator[DatabaseServer]:
-    with database_servers.postgresql() as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[DatabaseServer]:
-    with database_servers.mariadb() as server:
-        yield server
-
-
 @pytest.fixture
 def service(request: pytest.FixtureRequest) -> Service:
     """A service on an empty database, by the way of the parameter."""
     way: Callable[[DatabaseServer], Service] = request.param
-    server = request.getfixturevalue(way.__name__.split("_")[0])
-    database_servers.empty(server)
-    return way(server)
+    return way(request.getfixturevalue(way.__name__.split("_")[0]))
 
 
 def postgresql_driver(server: DatabaseServer) -> Service:
