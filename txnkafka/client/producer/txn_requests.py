@@ -20,6 +20,7 @@ from txnkafka.errors import (
     KafkaError,
     NetworkError,
     ProducerFencedError,
+    UnsupportedVersionError,
     error_for,
 )
 from txnkafka.model import NO_PARTITION_LEADER_EPOCH, ProducerIdAndEpoch, TopicPartition
@@ -87,13 +88,21 @@ class TxnRequests:
             txn.use_version(is_v2=self._is_v2(), at_init=True)
 
     async def prepare(self) -> None:
-        """Close the transaction for records, after every batch was acknowledged."""
+        """Close the transaction for records, after every batch was acknowledged. Raises
+        UnsupportedVersionError before transaction version 2, where transactions share an epoch."""
+        if not self._txn.is_v2:
+            raise UnsupportedVersionError(
+                f"{self._txn.name} cannot prepare: two-phase commit needs transaction.version 2"
+            )
         await self._drained()
         async with self._turn:
             self._txn.prepare()
 
     async def end(self, *, commit: bool) -> None:
-        """Commit or abort, after the state was changed."""
+        """Commit or abort, after the state was changed.
+
+        A prepared transaction without records is aborted for the coordinator, which raises the epoch: the
+        next transaction must not have the state of this one, which may be in a database."""
         txn = self._txn
         is_v2, producer = txn.is_v2, txn.producer
         txn.use_version(is_v2=self._is_v2(), at_init=False)
@@ -101,7 +110,10 @@ class TxnRequests:
         async with self._turn:
             txn.check()
             partitions = None if txn.is_kept else tuple(txn.partitions)
-            given = await self._end_txn(producer, commit=commit, is_v2=is_v2) if txn.is_started else None
+            given = None
+            if txn.is_started or txn.prepared.has_transaction:
+                commits = commit and txn.is_started
+                given = await self._end_txn(producer, commit=commits, is_v2=is_v2)
             txn.ended(given)
             if txn.state is State.INITIALIZING:
                 await self._init_producer_id(*txn.producer)

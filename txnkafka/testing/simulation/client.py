@@ -63,6 +63,7 @@ class World:
         self.known_producers: set[int] = set()  # of transactional ids
         self.last_epochs: dict[str, int] = {}  # of transactional ids
         self.away: set[str | None] = set()  # instances that have left temporarily
+        self.databases: dict[str, Any] = {}  # of transactional ids with two-phase commit
         self.upgraded: set[str] = set()  # transactional ids upgraded from version 1 to 2
         self.is_alone: Any = None  # tells whether a process is the last of its transactional id
         self.now_ms: Any = None

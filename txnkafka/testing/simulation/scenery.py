@@ -60,6 +60,8 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
         metadata_log_max_record_bytes_between_snapshots=swarm.metadata_snapshot_bytes,
         metadata_max_retention_bytes=10 * swarm.metadata_snapshot_bytes,
         topic_defaults=defaults,
+        transaction_two_phase_commit_enable=swarm.preparers > 0,
+        unstable_api_versions_enable=swarm.preparers > 0,
     )
     if not swarm.has_groups:
         return config

@@ -18,6 +18,7 @@ from txnkafka.testing.simulation.hostile_producer import HostileProducer
 from txnkafka.testing.simulation.idempotent_program import IdempotentProgram
 from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
+from txnkafka.testing.simulation.preparing_program import PreparingProgram
 from txnkafka.testing.simulation.quiet import Quiet, checked_end
 from txnkafka.testing.simulation.reading_program import ReadingProgram
 from txnkafka.testing.simulation.registrar_program import RegistrarProgram
@@ -96,6 +97,7 @@ class Simulation:
         self.members: GroupMembers | None = None
         self._version_1: list[str] = []
         self._hostile: set[str] = set()  # transactional ids of the hostile producer
+        self._preparing: list[str] = []  # transactional ids with two-phase commit
         self._problems: list[str] = []
 
     def _derived(self) -> Random:
@@ -107,10 +109,11 @@ class Simulation:
         self.node.start()
         create_topics(self.node, self.topics, has_groups=self.swarm.has_groups)
         ids = [f"id-{number}" for number in range(self.swarm.producers)]
+        self._preparing = [f"prepared-{number}" for number in range(self.swarm.preparers)]
         self._version_1 = [each for each in ids if self._random.random() < 0.3]
         self._hostile = set(ids[-1:] if self._random.random() < 0.5 else ())
-        set_epochs(self.node, ids, self.swarm.start_epoch)
-        for transactional_id in ids:
+        set_epochs(self.node, [*ids, *self._preparing], self.swarm.start_epoch)
+        for transactional_id in (*ids, *self._preparing):
             self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
         for number in range(self.swarm.plain_producers):
             self._add(IdempotentProgram(self.world, f"plain-{number}", self._derived(), self._written))
@@ -137,6 +140,8 @@ class Simulation:
             self._end()
 
     def _transactional(self, transactional_id: str, name: str) -> HostileProducer | TransactionalProgram:
+        if transactional_id in self._preparing:
+            return PreparingProgram(self.world, name, self._derived(), self._written, transactional_id)
         # All processes of an id have one version: as in Kafka, a late version 2 abort may look like a retry
         # by the version 1 client that replaced it.
         is_version_1 = transactional_id in self._version_1 and all(
@@ -191,8 +196,8 @@ class Simulation:
             each.transactional_id for each in self.producers
             if isinstance(each, _TRANSACTIONAL) and not each.is_over and not each.is_replaced
         }  # fmt: skip
-        for number in range(self.swarm.producers):
-            transactional_id = f"id-{number}"
+        ids = [f"id-{number}" for number in range(self.swarm.producers)]
+        for transactional_id in (*ids, *self._preparing):
             if transactional_id not in alive and self._random.random() < 0.5:
                 self._add(self._transactional(transactional_id, f"{transactional_id}/{len(self.producers)}"))
 

@@ -37,12 +37,13 @@ _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 @dataclass(frozen=True, slots=True)
 class Swarm:
     """Rates are probabilities per message; times whose names end with ``_us`` are microseconds;
-    ``fault_every`` is a number of events. Probabilities: ``purge``, that a version 1 producer drops batches
-    without a response and reuses their sequences; ``commit_at_once``, that a version 2 producer commits from
-    within the broker's process; ``upgrade``, that a version 1 producer continues with version 2 before a
-    transaction; ``checkpoint``, that the recovery points are written after a flush; ``small_fetches``, that a
-    fetch has small limits. ``assignor`` is the one of groups whose members are all classic. With
-    ``flushes_each``, the page cache mode acknowledges only synced data (``flush.messages`` is 1)."""
+    ``fault_every`` is a number of events; ``preparers`` are producers with two-phase commit. Probabilities:
+    ``purge``, that a version 1 producer drops batches without a response and reuses their sequences;
+    ``commit_at_once``, that a version 2 producer commits from within the broker's process; ``upgrade``, that
+    a version 1 producer continues with version 2 before a transaction; ``checkpoint``, that the recovery
+    points are written after a flush; ``small_fetches``, that a fetch has small limits. ``assignor`` is the
+    one of groups whose members are all classic. With ``flushes_each``, the page cache mode acknowledges only
+    synced data (``flush.messages`` is 1)."""
 
     faults: tuple[str, ...]
     drop: float
@@ -86,6 +87,7 @@ class Swarm:
     metadata_snapshot_bytes: int
     small_fetches: float
     assignor: str
+    preparers: int
 
     @property
     def is_durable(self) -> bool:
@@ -188,4 +190,12 @@ def _of_the_registry(random: Random) -> dict[str, Any]:
         "alters_settings": random.random() < 0.3,
         "metadata_snapshot_bytes": random.choice((20 << 20, 200, 1_000)),
         "small_fetches": random.choice((0.0, 0.1, 0.6)),
+        "preparers": _preparers(random),
     }
+
+
+def _preparers(random: Random) -> int:
+    """Draw the number of producers with two-phase commit, and leave later draws of the seed as they are."""
+    apart = type(random)()
+    apart.setstate(random.getstate())
+    return apart.choice((0, 0, 0, 1, 2))

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from txnkafka import Broker, PreparedTxnState, Producer, TopicPartition, aio
+from txnkafka.client.admin import UpgradeType
 from txnkafka.client.producer.txn_state import State
 from txnkafka.errors import (
     IllegalStateError,
@@ -212,6 +213,38 @@ def test_an_empty_transaction_is_prepared_and_completed(broker: Broker) -> None:
     producer.complete_transaction(state)
     restarted(broker).complete_transaction(state)
     assert values(broker) == []
+
+
+@pytest.mark.parametrize("commits", [True, False])
+def test_no_transaction_has_the_state_of_an_earlier_one(broker: Broker, commits: bool) -> None:
+    """The database has the state of a transaction without records, and not that of the next one."""
+    producer = producer_of(broker)
+    producer.init_transactions()
+    producer.begin_transaction()
+    in_database = producer.prepare_transaction()
+    if commits:
+        producer.commit_transaction()
+    else:
+        producer.abort_transaction()
+    producer.begin_transaction()
+    producer.send("orders", b"1")
+    assert producer.prepare_transaction() != in_database
+    restarted(broker).complete_transaction(in_database)
+    assert values(broker) == []
+
+
+def test_before_transaction_version_2_nothing_is_prepared(broker: Broker) -> None:
+    """All transactions of a producer had one epoch then, so that a state would not name one of them."""
+    with broker.admin() as admin:
+        admin.update_features({"transaction.version": 1}, upgrade_type=UpgradeType.SAFE_DOWNGRADE)
+    producer = producer_of(broker)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("orders", b"1")
+    with pytest.raises(UnsupportedVersionError, match=r"transaction\.version 2"):
+        producer.prepare_transaction()
+    producer.commit_transaction()
+    assert values(broker) == [b"1"]
 
 
 def test_the_time_limit_is_no_setting_beside_two_phase_commit() -> None:
