@@ -15,15 +15,17 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.checkback.half_content import messages_of
 from txnkafka.checkback.half_core import OUTCOMES, Decision, SentHalf
+from txnkafka.checkback.half_topics import CHECK_TOPIC
 from txnkafka.checkback.message import LocalTransactionState, MessageExt
 from txnkafka.client.consumer.consumer_errors import WakeupError
+from txnkafka.client.consumer.rebalance_listener import RebalanceListener
 from txnkafka.errors import ClosedError, KafkaError, UnsupportedVersionError
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.check_records import AskRecord, ask_record_of, decode_ask_log
 from txnkafka.wire.records.half_records import DecidedBy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from txnkafka._core.consumer_record import ConsumerRecord
     from txnkafka.checkback.half_core import HalfCore
@@ -56,9 +58,25 @@ class _Received(NamedTuple):
     offset: int
 
 
+class _Handover(RebalanceListener):
+    """Gives the checks that have not begun to the process that gets their partitions."""
+
+    def __init__(self, listener: CheckListener, consumer: Consumer) -> None:
+        self._listener = listener
+        self._consumer = consumer
+
+    def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
+        """Commit, so that the checks that have begun do not come again."""
+        self._listener.hand_over(self._consumer, partitions)
+
+    def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
+        """Commit nothing: another process may have the partitions already."""
+        self._listener.give_up(partitions)
+
+
 class CheckListener:
-    """``consumer`` returns a consumer of ``__txn_check`` for a group protocol. ``answer`` is called in a pool
-    of ``threads``."""
+    """``consumer`` returns a consumer of the group for a group protocol. ``answer`` is called in a pool of
+    ``threads``."""
 
     def __init__(
         self, consumer: Callable[[str], Consumer], core: HalfCore, answer: Answer, name: str, threads: int
@@ -78,7 +96,7 @@ class CheckListener:
 
     def start(self) -> None:
         """Begin to receive checks."""
-        self._consumer = self._open("consumer")
+        self._consumer = self._subscribed("consumer")
         self._thread.start()
 
     def stop(self) -> None:
@@ -94,6 +112,11 @@ class CheckListener:
             self._thread.join()
         self._pool.shutdown(cancel_futures=True)
 
+    def _subscribed(self, protocol: str) -> Consumer:
+        consumer = self._open(protocol)
+        consumer.subscribe(CHECK_TOPIC, listener=_Handover(self, consumer))
+        return consumer
+
     def _receive(self) -> None:
         consumer = self._consumer
         try:
@@ -106,14 +129,7 @@ class CheckListener:
             LOG.exception("checks of group %r are not received any more", self._core.group)
         finally:
             if consumer is not None:
-                self._leave(consumer)
-
-    def _leave(self, consumer: Consumer) -> None:
-        try:
-            self._commit(consumer)
-        except ClosedError:
-            LOG.debug("the broker was closed before the listener of checks")
-        _close(consumer)
+                _close(consumer)
 
     def _received(self, consumer: Consumer) -> Consumer:
         """Receive checks once; return the consumer for the next time."""
@@ -127,7 +143,7 @@ class CheckListener:
                 raise
             LOG.info("the broker has no groups of KIP-848: checks are received as a classic group")
             _close(consumer)
-            self._consumer = consumer = self._open("classic")
+            self._consumer = consumer = self._subscribed("classic")
         except KafkaError as error:
             LOG.warning("checks of group %r: %s", self._core.group, error)
             self._stops.wait(_PAUSE_SECONDS)
@@ -137,7 +153,7 @@ class CheckListener:
         """Commit up to the first check whose callback has not begun: another process gets those again, if
         this one ends. Returns whether checks wait."""
         with self._lock:
-            waiting = {place: min(offsets) for place, offsets in self._waiting.items() if offsets}
+            waiting = self._first_waiting()
         ends = {place: each.offset for place, each in consumer.positions().items()}
         wanted = {place: min(end, waiting.get(place, end)) for place, end in ends.items()}
         changed = {place: end for place, end in wanted.items() if self._committed.get(place) != end}
@@ -150,6 +166,26 @@ class CheckListener:
                 LOG.debug("checks may come again: %s", error)
         self._committed = wanted
         return bool(waiting)
+
+    def hand_over(self, consumer: Consumer, partitions: Collection[TopicPartition]) -> None:
+        """Give up partitions, after a commit of the checks that have begun."""
+        waiting = self.give_up(partitions)
+        ends = {place: each.offset for place, each in consumer.positions().items() if place in partitions}
+        try:
+            consumer.commit({place: min(end, waiting.get(place, end)) for place, end in ends.items()})
+        except KafkaError as error:
+            LOG.debug("checks may come again: %s", error)
+
+    def give_up(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
+        """Make no calls for the checks of these partitions that have not begun; return the first of each."""
+        with self._lock:
+            first = self._first_waiting()
+            for place in partitions:
+                self._waiting.pop(place, None)
+        return first
+
+    def _first_waiting(self) -> dict[TopicPartition, int]:
+        return {place: min(offsets) for place, offsets in self._waiting.items() if offsets}
 
     def _take(self, records: Iterable[ConsumerRecord]) -> None:
         """Begin the callbacks of the checks that concern this group."""
@@ -197,10 +233,15 @@ class CheckListener:
     def _run(self, received: _Received) -> None:
         core = self._core
         ask, place, offset = received
+        check = _Check(ask.transaction_id, ask.ask_no, ask.half_offset)
+        with self._lock:
+            waiting = self._waiting.get(place, set())
+            if offset not in waiting:  # given up
+                self._begun.pop(check, None)
+                return
+            waiting.discard(offset)
         try:
             core.reactor.run(core.asked(ask, self._name))
-            with self._lock:
-                self._waiting[place].discard(offset)
             state = self._ask(ask)
             if state in OUTCOMES:
                 sent = SentHalf(
@@ -212,8 +253,6 @@ class CheckListener:
             LOG.warning("half %s: check %d failed: %s", ask.transaction_id, ask.ask_no, error)
         finally:
             with self._lock:
-                self._waiting[place].discard(offset)
-                check = _Check(ask.transaction_id, ask.ask_no, ask.half_offset)
                 self._begun[check] = core.reactor.clock.now_ms()
 
     def _ask(self, ask: AskRecord) -> LocalTransactionState:

@@ -203,7 +203,7 @@ class HalfCore:
             partition = self.partition_of(sent)
             found = await self._log.standing(sent, partition)
             sent = SentHalf(sent, found.group, partition, found.offset, found.born_ms)
-            if found.state in (None, HalfState.DONE, HalfState.PARKED):
+            if found.state in (None, HalfState.PARKED):
                 return _outcome(sent.transaction_id, found)
         waits = self.reactor.spawn(self._log.done(sent.transaction_id, sent.partition, sent.offset))
         await self.reactor.first(waits, timeout_ms)

@@ -11,6 +11,7 @@ from txnkafka.model import TopicPartition
 from txnkafka.wire.records.check_records import decode_parked_log, parked_key, parked_record_of
 from txnkafka.wire.records.half_records import (
     DecidedBy,
+    EndRecord,
     HalfBatch,
     HalfRecord,
     HalfRecordType,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _BY_CLIENTS: Final = {bytes([0, kind]) for kind in (HalfRecordType.HALF, HalfRecordType.DECIDE)}
 """The key types of records that clients write, outside of transactions."""
 _NO_END: Final = 1 << 62
+_PAUSE_MS: Final = 5
 
 
 class Standing(NamedTuple):
@@ -46,6 +48,7 @@ class HalfLog:
     """Reads with the connections of ``cluster``."""
 
     def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
         self._all = LogRange(cluster, is_committed=False)
         self._committed = LogRange(cluster, is_committed=True)
 
@@ -79,16 +82,30 @@ class HalfLog:
         return _standing(image, transaction_id)
 
     async def done(self, transaction_id: str, partition: int, start: int) -> Standing:
-        """Wait until the owner has carried the decision out, or parked the half, whose HALF record is at
-        ``start``. Raises what ``LogRange.records`` raises."""
+        """Wait until the owner has carried the decision out, and readers get the messages, or has parked the
+        half. The HALF record is at ``start``, -1 if this is unknown. Raises what ``LogRange.records``
+        raises."""
         image = HalfImage(payload_budget=0)
         place = TopicPartition(HALF_TOPIC, partition)
-        async for records in self._committed.records(place, start, _NO_END):
+        begin = start if start >= 0 else (await self._committed.limits(place))[0]
+        placed: tuple[tuple[str, int], ...] = ()
+        async for records in self._committed.records(place, begin, _NO_END):
             for record in _about(records, transaction_id):
                 image.replay(record.offset, record.key, record.value)
+                end = half_record_of(decode_half_log(record.key, record.value))
+                placed = end.placed if isinstance(end, EndRecord) else placed
             if image.state_of(transaction_id) in (HalfState.DONE, HalfState.PARKED):
                 break
+        for topic, number in placed:
+            await self._visible(TopicPartition(topic, number))
         return _standing(image, transaction_id)
+
+    async def _visible(self, place: TopicPartition) -> None:
+        """Wait until read_committed consumers get what a partition has now: it may get the marker of a
+        transaction a little later than other partitions."""
+        end = (await self._all.limits(place))[1]
+        while (await self._committed.limits(place))[1] < end:
+            await self._cluster.reactor.sleep(_PAUSE_MS)
 
     async def prepared(self, partition: int, offsets: Mapping[str, int]) -> set[str]:
         """Return those halves, by their ids and offsets, that are not decided yet."""

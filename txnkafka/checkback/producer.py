@@ -15,7 +15,7 @@ from txnkafka.checkback.connecting import Place, connected
 from txnkafka.checkback.errors import DelayNotSupportedError, ListenerMissingError
 from txnkafka.checkback.half import Half
 from txnkafka.checkback.half_core import OUTCOMES, STATES, Decision, HalfCore, SentHalf
-from txnkafka.checkback.half_topics import CHECK_TOPIC, check_group
+from txnkafka.checkback.half_topics import check_group
 from txnkafka.checkback.message import (
     LocalTransactionState,
     Message,
@@ -253,7 +253,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
             **shared, "group.id": check_group(self.group), "group.protocol": protocol,
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
         }  # fmt: skip
-        return Consumer(settings, topics=CHECK_TOPIC, transport=self._factory)
+        return Consumer(settings, transport=self._factory)
 
     def _check_started(self) -> None:
         if not self._is_started:
