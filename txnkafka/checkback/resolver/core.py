@@ -6,7 +6,7 @@ All coroutines run in one reactor: beside a broker in this process without a thr
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.checkback.half_topics import HALF_TOPIC, RESOLVER_GROUP
 from txnkafka.checkback.internal_topics import create_internal_topics
@@ -27,7 +27,7 @@ from txnkafka.errors import ClosedError, KafkaError
 from txnkafka.model import TopicPartition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Coroutine, Iterable
 
     from txnkafka.checkback.checkback_config import CheckBackConfig
     from txnkafka.checkback.resolver.half_owner import OwnerStatus
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("txnkafka.checkback")
 _MOST_RECORDS: Final = 200  # replayed at a time, while other tasks wait
-_POLL_MS: Final = 60_000
+_POLL_MS: Final = 500  # a change of the assignment waits for the next poll, records do not
 _LOADING_MS: Final = 50
 _PAUSE_MS: Final = 1_000  # after an error, and before a lost partition is taken again
 
@@ -148,7 +148,17 @@ class ResolverCore:
             consumer.set_paused(places, is_paused=True)
             consumer.seek_to(places, Place.BEGINNING)
             owners = [self._owner(each.partition) for each in places]
-            self._reactor.spawn(self._begin(consumer, owners))
+            self._spawn(self._begin(consumer, owners))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work that nobody waits for, and log its failure."""
+        task = self._reactor.spawn(work)
+
+        def report() -> None:
+            if task.error is not None and not isinstance(task.error, ClosedError):
+                LOG.error("the resolver failed", exc_info=task.error)
+
+        task.on_done(report)
 
     def _owner(self, number: int) -> HalfOwner:
         owner = self.owners[number] = HalfOwner(
@@ -192,7 +202,7 @@ class ResolverCore:
     def _lost(self, owner: HalfOwner) -> None:
         """Take a partition again, after a pause, if it is still assigned to this member."""
         if self._is_own(owner):
-            self._reactor.spawn(self._take_again(owner))
+            self._reactor.soon(lambda: self._spawn(self._take_again(owner)))  # not within the owner's task
 
     async def _take_again(self, owner: HalfOwner) -> None:
         consumer, place = self._consumer, TopicPartition(HALF_TOPIC, owner.number)

@@ -43,6 +43,8 @@ class Resolver(Client[CheckBackConfig]):
 
     def start(self) -> None:
         """Begin to resolve. A second call does nothing. Raises ClosedError after ``close``."""
+        if self._is_closed:
+            raise ClosedError(f"the resolver {self.config.client_id!r} is closed")
         with self._reactor:
             if self._task is None:
                 self._task = self._reactor.spawn(self._core.run())

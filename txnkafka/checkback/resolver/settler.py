@@ -57,11 +57,12 @@ class Settler:
         self._alone: dict[str, tuple[Half, frozenset[str]]] = {}  # with the topics that have failed
         self._pauses: dict[str, tuple[int, int]] = {}  # of topics: tick of their end, and length
         self._was_alone = False
+        self._wakes_at = 0
 
     def wake(self) -> None:
-        """Wake ``turn`` if there is work."""
+        """Wake ``turn`` if there is work, or will be before it wakes up by itself."""
         image = self._image
-        if image.decided or image.resuming or image.strays:
+        if image.decided or image.resuming or self._reactor.now_ms() + self._idle_ms() < self._wakes_at:
             self._work.notify()
 
     def decide(self, decision: DecideRecord) -> None:
@@ -75,7 +76,9 @@ class Settler:
         self._prune()
         if await self._settle_decided() or await self._settle_rest(is_idle=False):
             return
-        await self._reactor.first(work, self._idle_ms())
+        idle_ms = self._idle_ms()
+        self._wakes_at = self._reactor.now_ms() + idle_ms
+        await self._reactor.first(work, idle_ms)
         if not work.is_done:
             await self._settle_rest(is_idle=True)
 
