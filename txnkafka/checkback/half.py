@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Self
 
-from txnkafka.checkback.half_core import OUTCOMES, Decision, SentHalf
+from txnkafka.checkback.errors import TransactionDecidedError
+from txnkafka.checkback.half_core import OUTCOMES, STATES, Decision, SentHalf
 from txnkafka.checkback.message import LocalTransactionState, Message
 from txnkafka.errors import IllegalStateError, KafkaError
 from txnkafka.wire.records.half_records import Outcome
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from txnkafka.checkback.half_core import HalfCore
+    from txnkafka.checkback.errors import TransactionDecidedError
+from txnkafka.checkback.half_core import HalfCore
 
 LOG = logging.getLogger("txnkafka.checkback")
 
@@ -70,6 +72,10 @@ class HalfDraft:
                 self._messages, transaction_id=self._id, is_new=not self._is_given,
                 immunity_ms=self._immunity_ms,
             )  # fmt: skip
+            if self._sent.outcome is not None:
+                self._is_decided = True
+                state = STATES[self._sent.outcome]
+                raise TransactionDecidedError(f"half {self._id} was decided before: {state.name}", state)
 
     async def _decide(self, outcome: Outcome) -> None:
         await self._prepare()
@@ -99,20 +105,15 @@ class HalfDraft:
             )
         return self._decisions
 
-    def _checked(self) -> LocalTransactionState:
-        """Ask the decision table after an exception."""
-        if self._sent is None or self._is_decided or self._decisions is None:
-            return LocalTransactionState.UNKNOWN
-        try:
-            state: LocalTransactionState = self._decisions.check(self._id)
-        except Exception:
-            LOG.exception("half %s: the decision table gave no answer; a check will ask again", self._id)
-            return LocalTransactionState.UNKNOWN
-        return state
+    @property
+    def _asks_table(self) -> bool:
+        """Return whether the decision table is asked after an exception."""
+        return self._sent is not None and not self._is_decided and self._decisions is not None
 
 
 class Half(HalfDraft):
-    """A half that ``TransactionMQProducer.half`` returns.
+    """A half that ``TransactionMQProducer.half`` returns. A given id that was decided before raises
+    TransactionDecidedError at the beginning of the block, with the outcome.
 
         with producer.half("orders", b"a book", key=b"anna") as half:
             with engine.begin() as db:
@@ -177,3 +178,14 @@ class Half(HalfDraft):
     def _run(self, coroutine: Coroutine[Any, Any, None]) -> None:
         run: Callable[[Coroutine[Any, Any, None]], None] = self._core.reactor.run
         run(coroutine)
+
+    def _checked(self) -> LocalTransactionState:
+        """Ask the decision table after an exception."""
+        if not self._asks_table:
+            return LocalTransactionState.UNKNOWN
+        try:
+            state: LocalTransactionState = self._decisions.check(self._id)
+        except Exception:
+            LOG.exception("half %s: the decision table gave no answer; a check will ask again", self._id)
+            return LocalTransactionState.UNKNOWN
+        return state

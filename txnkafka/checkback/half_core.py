@@ -149,6 +149,14 @@ class HalfCore:
         sent = SentHalf(transaction_id, self.group, partition, offset, now_ms)
         return sent if is_new else await self._known(sent)
 
+    async def send_one(self, message: Message) -> SentHalf:
+        """Append a half with one message; see ``send``."""
+        given = message.transaction_id
+        return await self.send(
+            [message], transaction_id=given or self.new_id(), is_new=given is None,
+            immunity_ms=immunity_ms(message.check_immunity_time_in_seconds),
+        )  # fmt: skip
+
     async def _known(self, sent: SentHalf) -> SentHalf:
         """Return the half that the id belongs to. Raises WrongGroupError, TransactionParkedError."""
         found = await self._log.standing(sent.transaction_id, sent.partition, sent.offset + 1)
@@ -295,6 +303,15 @@ def _placed(future: RecordFuture[RecordMetadata]) -> Promise[RecordMetadata]:
 
     future.add_done_callback(end)
     return placed
+
+
+def immunity_ms(seconds: float | None) -> int:
+    """Return the time of a half before its first check; -1 for the resolver's setting."""
+    if seconds is None:
+        return -1
+    if seconds < 0:
+        raise ValueError(f"check_immunity_time_in_seconds must not be negative: {seconds}")
+    return round(seconds * 1000)
 
 
 def check_outcome(transaction_id: str, found: Standing, wanted: Outcome) -> None:

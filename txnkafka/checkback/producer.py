@@ -14,7 +14,7 @@ from txnkafka.checkback.checkback_config import CheckBackConfig
 from txnkafka.checkback.connecting import Place, connected
 from txnkafka.checkback.errors import DelayNotSupportedError, ListenerMissingError
 from txnkafka.checkback.half import Half
-from txnkafka.checkback.half_core import OUTCOMES, STATES, Decision, HalfCore, SentHalf
+from txnkafka.checkback.half_core import OUTCOMES, STATES, Decision, HalfCore, SentHalf, immunity_ms
 from txnkafka.checkback.half_topics import check_group
 from txnkafka.checkback.message import (
     LocalTransactionState,
@@ -160,19 +160,13 @@ class TransactionMQProducer(Client[ProducerConfig]):
         if listener is None:
             raise ListenerMissingError("the producer has no transaction_listener: give it one")
         self._check_started()
-        given = message.transaction_id
-        sent = self._reactor.run(
-            self._core.send(
-                [message], transaction_id=given or self._core.new_id(), is_new=given is None,
-                immunity_ms=immunity_ms(message.check_immunity_time_in_seconds),
-            )
-        )  # fmt: skip
+        sent = self._reactor.run(self._core.send_one(message))
         if sent.outcome is not None:
-            return _result(sent, STATES[sent.outcome])
+            return transaction_result(sent, STATES[sent.outcome])
         state, raised = self._execute(listener, message, arg, sent)
         if state in OUTCOMES:
             self._reactor.run(self._core.decide_soon(sent, Decision(OUTCOMES[state])))
-        return _result(sent, state, raised)
+        return transaction_result(sent, state, raised)
 
     def half(
         self,
@@ -189,12 +183,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
         """Return a half for a ``with`` block, with one message or none; see ``Half``.
 
         Raises ListenerMissingError if the producer has neither a listener nor a decision table."""
-        if self.transaction_listener is None and self.decisions is None:
-            raise ListenerMissingError(
-                "nothing could answer a check: give the producer decisions=DecisionTable(...), or a "
-                "transaction_listener"
-            )
-        self._check_started()
+        self._check_half()
         half = Half(self._core, self.decisions, transaction_id, immunity_ms(check_immunity_time_in_seconds))
         if topic is not None:
             half.send(topic, value, key, partition=partition, timestamp=timestamp, headers=headers)
@@ -255,23 +244,23 @@ class TransactionMQProducer(Client[ProducerConfig]):
         }  # fmt: skip
         return Consumer(settings, transport=self._factory)
 
+    def _check_half(self) -> None:
+        if self.transaction_listener is None and self.decisions is None:
+            raise ListenerMissingError(
+                "nothing could answer a check: give the producer decisions=DecisionTable(...), or a "
+                "transaction_listener"
+            )
+        self._check_started()
+
     def _check_started(self) -> None:
         if not self._is_started:
             raise IllegalStateError(f"{self!r}: call start, or use it in a with block")
 
 
-def immunity_ms(seconds: float | None) -> int:
-    """Return the time of a message before its first check; -1 for the resolver's setting."""
-    if seconds is None:
-        return -1
-    if seconds < 0:
-        raise ValueError(f"check_immunity_time_in_seconds must not be negative: {seconds}")
-    return round(seconds * 1000)
-
-
-def _result(
+def transaction_result(
     sent: SentHalf, state: LocalTransactionState, raised: Exception | None = None
 ) -> TransactionSendResult:
+    """Return the result of a half after its local transaction."""
     return TransactionSendResult(
         send_status=SendStatus.SEND_OK, msg_id=sent.transaction_id, transaction_id=sent.transaction_id,
         queue_offset=sent.offset, local_transaction_state=state, local_exception=raised,
