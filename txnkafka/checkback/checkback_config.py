@@ -29,5 +29,9 @@ class CheckBackConfig(ClientConfig):
     )  # fmt: skip
     transaction_max_age: int = long("age at which an undecided message is parked", 259_200_000, 1)
     decision_retention: int = long("time for which the outcome of a message is known", 86_400_000, 0)
+    group_instance_id: str = row(
+        "name of this resolver in the group __txn_resolver: one that starts again under the same name takes "
+        "its partitions back at once (KIP-345)", "",
+    )  # fmt: skip
     half_partitions: int = row("partitions of __txn_half, when it is created", 8, 1)
     half_replication_factor: int = row("replicas of the topics; -1 is the broker's default", -1, -1, 32_767)

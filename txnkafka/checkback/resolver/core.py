@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("txnkafka.checkback")
 _MOST_RECORDS: Final = 200  # replayed at a time, while other tasks wait
 _POLL_MS: Final = 500  # a change of the assignment waits for the next poll, records do not
+_SESSION_MS: Final = 6_000  # the least that brokers allow by default
+_HEARTBEAT_MS: Final = 1_000
 _LOADING_MS: Final = 50
 _PAUSE_MS: Final = 1_000  # after an error, and before a lost partition is taken again
 
@@ -68,7 +70,7 @@ class ResolverCore:
         while not self._is_closed:
             try:
                 await create_internal_topics(admin, self.config)
-                consumer = self._consumer = await self._joined()
+                consumer = self._consumer = self._joined()
                 break
             except ClosedError:
                 return
@@ -99,16 +101,14 @@ class ResolverCore:
             await consumer.leave()
         await self._asker.close()
 
-    async def _joined(self) -> ConsumerCore:
-        """Return a consumer of the group. KIP-848 assigns partitions sooner, where the broker has it."""
-        connection = await self._cluster.any_connection()
-        is_new = connection.versions.has("ConsumerGroupHeartbeat") and bool(
-            self._cluster.features.get("group.version", 0)
-        )
+    def _joined(self) -> ConsumerCore:
+        """Return a consumer of the group. With the classic protocol another resolver takes over after six
+        seconds; a member of a KIP-848 group is missed after the broker's 45 seconds only."""
         settings = derived(
             ConsumerConfig, self.config, group_id=RESOLVER_GROUP, enable_auto_commit=False,
-            auto_offset_reset="earliest", group_protocol="consumer" if is_new else "classic",
-            allow_auto_create_topics=False,
+            group_instance_id=self.config.group_instance_id, session_timeout_ms=_SESSION_MS,
+            heartbeat_interval_ms=_HEARTBEAT_MS, partition_assignment_strategy="cooperative-sticky",
+            auto_offset_reset="earliest", allow_auto_create_topics=False,
         )  # fmt: skip
         consumer = ConsumerCore(self._transport, settings, None, None)
         consumer.subscribe([HALF_TOPIC], None)

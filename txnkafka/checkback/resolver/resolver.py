@@ -9,7 +9,7 @@ Several resolvers divide the partitions of ``__txn_half``, and take over from on
 from __future__ import annotations
 
 from threading import Lock
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self
 from weakref import WeakKeyDictionary
 
 from txnkafka.checkback.checkback_config import CheckBackConfig
@@ -80,6 +80,8 @@ class Resolver(Client[CheckBackConfig]):
         return self
 
 
+BESIDE_BROKER: Final = "broker"
+"""``group.instance.id`` of the resolver in the process of a broker of one node."""
 _resolvers: WeakKeyDictionary[Broker, Resolver] = WeakKeyDictionary()
 _lock = Lock()
 
@@ -90,6 +92,7 @@ def resolver_of(broker: Broker, settings: Mapping[str, Any] | None = None) -> Re
     with _lock:
         found = _resolvers.get(broker)
         if found is None or found._is_closed:
-            found = _resolvers[broker] = Resolver(settings, transport=broker._transport)
+            given = {"group_instance_id": BESIDE_BROKER, **(settings or {})}
+            found = _resolvers[broker] = Resolver(given, transport=broker._transport)
             found.start()
         return found
