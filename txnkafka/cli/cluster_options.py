@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from txnkafka.checkback import CheckBackAdmin
+    from txnkafka.checkback.resolver import Resolver
     from txnkafka.cli.output import Messages
     from txnkafka.client.admin import Admin
     from txnkafka.client.consumer import Consumer
@@ -107,6 +108,14 @@ class Cluster:
 
         admin: CheckBackAdmin = self._client(CheckBackAdmin, {"max.block.ms": str(PATIENCE_MS)})
         return admin
+
+    def resolver(self) -> Resolver:
+        """Return a resolver of transactional messages; see ``producer``."""
+        from txnkafka.checkback.resolver import BESIDE_BROKER, Resolver
+
+        name = None if self._transport is None else BESIDE_BROKER
+        resolver: Resolver = self._client(Resolver, {"group_instance_id": name})
+        return resolver
 
     def _client(self, kind: Any, settings: dict[str, Any]) -> Any:
         given = {name.replace("_", "."): value for name, value in settings.items() if value is not None}

@@ -84,6 +84,7 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
             "txnkafka serve --data data --config num.partitions=4 --metrics 127.0.0.1:9404",
             "with a Kafka setting, and metrics for Prometheus",
         ),
+        Example("txnkafka serve --data data --resolve", "with transactional messages that are checked back"),
     ),
     "produce": (
         Example("txnkafka produce orders --data data < orders.txt", "each line is a record"),
@@ -129,6 +130,13 @@ EXAMPLES: Final[dict[str, tuple[Example, ...]]] = {
         Example("txnkafka halves decide 5f0c2d9be41b4f0a8c3c7a9d1f6e2b70 commit --data data", "decide it"),
         Example("txnkafka halves resume 5f0c2d9be41b4f0a8c3c7a9d1f6e2b70 --data data", "check it again"),
         Example("txnkafka halves park 5f0c2d9be41b4f0a8c3c7a9d1f6e2b70 --data data", "end its checks"),
+    ),
+    "resolve": (
+        Example("txnkafka resolve -b 127.0.0.1:9092", "transactional messages of a cluster"),
+        Example(
+            "txnkafka resolve -X transaction.check.interval=5000 -b 127.0.0.1:9092",
+            "with a check of each undecided message every five seconds",
+        ),
     ),
     "perf": (
         Example("txnkafka perf produce orders --data data", "records a second into a data directory"),

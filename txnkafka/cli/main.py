@@ -18,8 +18,8 @@ from txnkafka.shown import nearest
 COULD_NOT = 2
 INTERRUPTED = 130  # 128 + SIGINT, the shells' convention
 COMMANDS = (
-    "ls", "cat", "dump", "verify", "repair", "handover", "lso", "show", "txns", "groups", "stats",
-    "export", "serve", "produce", "consume", "topics", "txn", "halves", "perf", "simulate", "spark",
+    "ls", "cat", "dump", "verify", "repair", "handover", "lso", "show", "txns", "groups", "stats", "export",
+    "serve", "produce", "consume", "topics", "txn", "halves", "resolve", "perf", "simulate", "spark",
     "spark-bundle", "vacuum", "docs",
 )  # fmt: skip
 TRACEBACK = "TXNKAFKA_TRACEBACK"

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from txnkafka.broker.broker import Broker
     from txnkafka.broker.durability import Mode
+    from txnkafka.checkback.resolver import Resolver
     from txnkafka.cli.output import Messages
     from txnkafka.cli.serve_settings import ServeSettings
     from txnkafka.env import Clock
@@ -61,6 +62,12 @@ GARBAGE: Final = 20_000  # allocations between two collections: requests leave f
     "--metrics", type=Address(), help="Show metrics as Prometheus text on this address; port 0 picks one."
 )
 @click.option(
+    "--resolve",
+    "resolves",
+    is_flag=True,
+    help="Resolve transactional messages, as 'txnkafka resolve' does in a process of its own.",
+)
+@click.option(
     "--log-format",
     type=click.Choice(["text", "json"]),
     default="text",
@@ -79,6 +86,7 @@ def serve(
     create_topic: Sequence[tuple[str, int]],
     durability: str,
     metrics: tuple[str, int] | None,
+    resolves: bool,
     log_format: str,
 ) -> int:
     """Serve a data directory to Kafka clients, as a broker of one node: topics, idempotent and transactional
@@ -97,7 +105,8 @@ def serve(
     mode: Mode = "page_cache" if durability == "page_cache" else "fsync"
     watch = None if metrics is None else _Metrics(*metrics)
     with logging_to(messages, log_format):
-        _serve(serve_settings(data, listen, _once("--config", config), config_file), topics, mode, watch)
+        settings = serve_settings(data, listen, _once("--config", config), config_file)
+        _serve(settings, topics, mode, watch, resolves=resolves)
     return 0
 
 
@@ -128,8 +137,9 @@ class _Metrics:
 
 
 def _serve(
-    settings: ServeSettings, topics: dict[str, int], durability: Mode, metrics: _Metrics | None
-) -> None:
+    settings: ServeSettings, topics: dict[str, int], durability: Mode, metrics: _Metrics | None, *,
+    resolves: bool,
+) -> None:  # fmt: skip
     import gc
 
     from txnkafka.cli.serve_report import log_start
@@ -150,7 +160,7 @@ def _serve(
         log_start(broker)
         gc.freeze()  # logs and their state stay alive: keep them out of collections
         gc.set_threshold(GARBAGE)
-        _run(broker, clock, settings, metrics)
+        _run(broker, clock, settings, metrics, resolves=resolves)
     except BaseException:
         broker.abandon()  # the next start recovers data that is not durable
         raise
@@ -176,13 +186,16 @@ def _opened(settings: ServeSettings, durability: Mode, clock: Clock) -> Broker:
     return broker
 
 
-def _run(broker: Broker, clock: Clock, settings: ServeSettings, metrics: _Metrics | None) -> None:
+def _run(
+    broker: Broker, clock: Clock, settings: ServeSettings, metrics: _Metrics | None, *, resolves: bool
+) -> None:
     """Serve until a signal, then close the directory."""
     from txnkafka.cli.serve_report import log_stop
     from txnkafka.server import tcp
     from txnkafka.server.exposure import warn_of_exposure
 
     servers: list[Server] = []
+    resolvers: list[Resolver] = []
 
     def start(server: Server) -> None:
         servers.append(server)
@@ -194,14 +207,28 @@ def _run(broker: Broker, clock: Clock, settings: ServeSettings, metrics: _Metric
         for first, *_ in addresses:
             write_text(f"listening on {address_text(*first)}")
         sys.stdout.flush()
+        if resolves:
+            resolvers.append(_resolver(*addresses[0][0]))
 
     def end() -> None:
+        for each in resolvers:
+            each.abandon()
         if metrics is not None:
             metrics.close()
         broker.close()
         log_stop(broker, servers[0].stopping_seconds)
 
     tcp.serve(broker, clock, settings.listeners, listening, on_start=start, on_end=end)
+
+
+def _resolver(host: str, port: int) -> Resolver:
+    """Start a resolver that is a client of this server."""
+    from txnkafka.checkback.resolver import BESIDE_BROKER, Resolver
+
+    own = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    resolver = Resolver(bootstrap_servers=address_text(own, port), group_instance_id=BESIDE_BROKER)
+    resolver.start()
+    return resolver
 
 
 def _once(option: str, pairs: Sequence[tuple[str, Value]]) -> dict[str, Value]:

@@ -27,7 +27,7 @@ def test_every_command() -> None:
 
 NAMES = [
     "ls", "cat", "dump", "verify", "handover", "lso", "show", "txns", "groups", "stats", "export", "serve",
-    "produce", "consume", "topics", "txn", "perf", "simulate", "spark-bundle", "vacuum",
+    "produce", "consume", "topics", "txn", "resolve", "perf", "simulate", "spark-bundle", "vacuum",
 ]  # fmt: skip
 
 

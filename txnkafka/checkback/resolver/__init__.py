@@ -3,6 +3,6 @@
 from __future__ import annotations
 
 from txnkafka.checkback.resolver.half_owner import OwnerStatus
-from txnkafka.checkback.resolver.resolver import Resolver, resolver_of
+from txnkafka.checkback.resolver.resolver import BESIDE_BROKER, Resolver, resolver_of
 
-__all__ = ["OwnerStatus", "Resolver", "resolver_of"]
+__all__ = ["BESIDE_BROKER", "OwnerStatus", "Resolver", "resolver_of"]

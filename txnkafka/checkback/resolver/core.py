@@ -21,7 +21,6 @@ from txnkafka.client.consumer.consumer_config import ConsumerConfig
 from txnkafka.client.consumer.consumer_errors import WakeupError
 from txnkafka.client.consumer.core import ConsumerCore
 from txnkafka.client.consumer.membership import ListenerCall
-from txnkafka.client.consumer.subscription import Place
 from txnkafka.coordinator.half.check_schedule import CheckRules
 from txnkafka.errors import ClosedError, KafkaError
 from txnkafka.model import TopicPartition
@@ -136,8 +135,19 @@ class ResolverCore:
             state = consumer.subscription.assigned.get(TopicPartition(HALF_TOPIC, owner.number))
             if state is not None:
                 owner.advance(state.position)
+        if is_loading:
+            self._report()
         if is_loading and found:
             await self._reactor.sleep(1)  # other tasks have their turn
+
+    def _report(self) -> None:
+        owners = self.owners.values()
+        if all(owner.is_live for owner in owners):
+            LOG.info(
+                "the resolver has partitions %s of __txn_half: %d halves, %d of them decided",
+                ", ".join(map(str, sorted(self.owners))), sum(len(owner.image) for owner in owners),
+                sum(len(owner.image.decided) for owner in owners),
+            )  # fmt: skip
 
     # Partitions
 
@@ -146,7 +156,8 @@ class ResolverCore:
         places = [TopicPartition(HALF_TOPIC, number) for number in numbers]
         if places:
             consumer.set_paused(places, is_paused=True)
-            consumer.seek_to(places, Place.BEGINNING)
+            for place in places:
+                consumer.seek(place, 0)
             owners = [self._owner(each.partition) for each in places]
             self._spawn(self._begin(consumer, owners))
 
@@ -182,7 +193,9 @@ class ResolverCore:
                 ready.append(owner)
         places = {TopicPartition(HALF_TOPIC, owner.number): owner for owner in ready if self._is_own(owner)}
         try:
-            ends = await consumer.limits(list(places), self.config.request_timeout_ms, is_end=True)
+            limit_ms = self.config.request_timeout_ms
+            starts = await consumer.limits(list(places), limit_ms, is_end=False)
+            ends = await consumer.limits(list(places), limit_ms, is_end=True)
         except ClosedError:
             return
         except KafkaError as error:
@@ -193,6 +206,7 @@ class ResolverCore:
         for place, owner in places.items():
             if self._is_own(owner):
                 owner.end = ends[place]
+                consumer.seek(place, starts[place])
                 consumer.set_paused([place], is_paused=False)
         consumer.wakeup()
 

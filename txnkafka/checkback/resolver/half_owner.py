@@ -86,8 +86,6 @@ class HalfOwner:
         for half in self.image:
             self._checker.update(half, is_live=False)
         self.is_live = True
-        count, decided = len(self.image), len(self.image.decided)
-        LOG.info("partition %d of __txn_half: %d halves, %d of them decided", self.number, count, decided)
         if self.image.unreadable:
             LOG.warning(
                 "partition %d of __txn_half: %d records cannot be decoded", self.number, self.image.unreadable

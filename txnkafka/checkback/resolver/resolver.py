@@ -62,6 +62,14 @@ class Resolver(Client[CheckBackConfig]):
             except (ClosedError, KafkaTimeoutError):
                 return
 
+    def abandon(self) -> None:
+        """Stop at once, without a word to the brokers, which are about to stop themselves."""
+        if not self._is_closed:
+            with self._reactor.lock:
+                if self._task is not None:
+                    self._task.cancel(ClosedError("the resolver is closed"))
+            super().close()
+
     def close(self) -> None:
         """Finish, and let another resolver take over. A second call does nothing."""
         if not self._is_closed:
