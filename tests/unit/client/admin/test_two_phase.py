@@ -77,8 +77,7 @@ def test_one_is_completed_by_its_state(broker: Broker, admin: Admin) -> None:
         admin.complete_transaction("gone", state)
 
 
-def test_a_fenced_producer_of_an_earlier_state_stays_fenced(broker: Broker, admin: Admin) -> None:
-    """A refused completion fences nobody: the producer goes on."""
+def test_a_refused_completion_fences_nobody(broker: Broker, admin: Admin) -> None:
     producer, state = prepared(broker, "shop")
     with pytest.raises(InvalidTxnStateError):
         admin.complete_transaction("shop", "99:0")

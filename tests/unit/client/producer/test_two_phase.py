@@ -77,6 +77,19 @@ def test_a_prepared_transaction_is_completed_by_its_state(broker: Broker) -> Non
     assert values(broker) == [b"1", b"3"]
 
 
+def test_all_records_are_acknowledged_when_it_is_prepared(broker: Broker) -> None:
+    producer = broker.producer(
+        transactional_id="shop", transaction_two_phase_commit_enable=True, linger_ms=60_000
+    )
+    producer.init_transactions()
+    producer.begin_transaction()
+    futures = [producer.send("orders", b"%d" % number) for number in range(50)]
+    state = producer.prepare_transaction()
+    assert [future.done() for future in futures] == [True] * 50
+    producer.complete_transaction(state)
+    assert len(values(broker)) == 50
+
+
 @pytest.mark.parametrize("restarts", [1, 3])
 @pytest.mark.parametrize("is_decided", [True, False])
 def test_the_next_producer_completes_it(broker: Broker, restarts: int, is_decided: bool) -> None:
