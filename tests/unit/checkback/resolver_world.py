@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import count
 from typing import Any
 
-from txnkafka import Broker, ConsumerRecord, TopicPartition
+from txnkafka import Broker, ConsumerRecord, RecordFuture, RecordMetadata, TopicPartition
 from txnkafka.checkback.half_topics import CHECK_TOPIC, HALF_TOPIC, PARKED_TOPIC, half_partition
 from txnkafka.checkback.resolver import OwnerStatus, Resolver
 from txnkafka.record.builder import RecordBatchBuilder
@@ -73,13 +73,22 @@ class HalfWorld:
 
     def half(self, name: str, *targets: tuple[str, int], value: bytes | None = None, **fields: Any) -> int:
         """Append a half with one record for each target; return its offset."""
+        return self.append(self._half(name, *targets, value=value, **fields))
+
+    def half_later(self, name: str) -> None:
+        """Append a half without waiting for it."""
+        self._send(self._half(name))
+
+    def _half(
+        self, name: str, *targets: tuple[str, int], value: bytes | None = None, **fields: Any
+    ) -> HalfRecord:
         now_ms = time.time_ns() // 1_000_000
         content = name.encode() if value is None else value
         batches = tuple(
             HalfBatch(topic, number, bytes(self._builder.build([(b"k", content, now_ms, [])])))
             for topic, number in targets or (("t", 0),)
         )
-        return self.append(HalfRecord(name, next(self._nonces), GROUP, now_ms, batches, **fields))
+        return HalfRecord(name, next(self._nonces), GROUP, now_ms, batches, **fields)
 
     def decide(self, name: str, outcome: Outcome = Outcome.COMMIT, by: DecidedBy = DecidedBy.PRODUCER) -> int:
         """Append a decision."""
@@ -91,9 +100,12 @@ class HalfWorld:
 
     def append(self, record: HalfLogRecord) -> int:
         """Append a record to its partition; return its offset."""
+        return self._send(record).result().offset
+
+    def _send(self, record: HalfLogRecord) -> RecordFuture[RecordMetadata]:
         key, value = record.encode()
         number = half_partition(record.transaction_id, PARTITIONS)
-        return self._producer.send(HALF_TOPIC, value, key, partition=number).result().offset
+        return self._producer.send(HALF_TOPIC, value, key, partition=number)
 
     def values(self) -> list[bytes]:
         """Return the values that became visible in topic ``t`` until now."""
