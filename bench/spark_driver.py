@@ -1,11 +1,12 @@
 """The Spark program that bench/spark.py drives: `python -m bench.spark_driver READER CORES`.
 
-A line on stdin is the JSON of ["run", WORK, ADDRESS] or ["digest", WORK, ADDRESS], and so is the answer. WORK
+A line on stdin is the JSON of ["run", WORK, ADDRESS], ["digest", WORK, ADDRESS] or, before a run that needs
+it, ["prepare", WORK, ADDRESS], and so is the answer. WORK
 is one of `WORK` below. READER is `kafka`, Spark's own Kafka source, which reads from the broker at ADDRESS;
 `txnkafka`, which reads the log directory ADDRESS; `broker`, which is txnkafka's source over the broker at
 ADDRESS; `crossing`, which sends ADDRESS prepared rows; or `alone`,
 which does the work of a txnkafka task without Spark.
-Works that write take the rows that they write as the first word of ADDRESS.
+Works that write, and streams, have a number as the first word of ADDRESS.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ import time
 from collections.abc import Callable, Iterator
 from functools import partial, reduce
 from pathlib import Path
+from threading import Event
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming import StreamingQuery
 
 from bench.crossing import crossing, crossing_scan
 from tests.conformance.maven import spark_kafka_jars
@@ -238,16 +241,45 @@ def search(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]
     return aggregate(spark, reader, address, contains_word, f"contains(value, cast('{WORD}' as binary))")
 
 
-def streamed(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """Stream all records from the first one on, in one batch that is not written; return their number."""
-    source = spark.readStream.format(OF_BROKER.get(reader, "txnkafka")).option("subscribe", TOPIC)
-    source = source.option("kafka.isolation.level", "read_committed").option("startingOffsets", "earliest")
-    source = source.option("kafka.bootstrap.servers" if reader in OF_BROKER else "path", address)
-    with tempfile.TemporaryDirectory() as folder:
-        sink = source.load().writeStream.format("noop").trigger(availableNow=True)
-        query = sink.option("checkpointLocation", folder).start()
-        query.awaitTermination()
-        return (sum(progress["numInputRows"] for progress in query.recentProgress),)
+class Streaming:
+    """A query over all records, in batches that are not written. It is started before its time is measured,
+    and waits in its first batch: a query is started once, and then goes on for weeks."""
+
+    def __init__(self) -> None:
+        self._waits, self._may_go_on = Event(), Event()
+        self._query: StreamingQuery | None = None
+
+    def prepare(self, spark: SparkSession, reader: str, address: str) -> None:
+        """Start the query. ``address``: the offsets of a batch, and where to read."""
+        most, address = address.split(" ", 1)
+        self._waits.clear()
+        self._may_go_on.clear()
+        source = spark.readStream.format(OF_BROKER.get(reader, "txnkafka")).option("subscribe", TOPIC)
+        source = source.option("kafka.isolation.level", "read_committed")
+        source = source.option("startingOffsets", "earliest").option("maxOffsetsPerTrigger", most)
+        source = source.option("kafka.bootstrap.servers" if reader in OF_BROKER else "path", address)
+        writer = source.load().writeStream.foreachBatch(self._batch).trigger(availableNow=True)
+        self._query = writer.start()
+        self._waits.wait()
+
+    def _batch(self, batch: DataFrame, _: int) -> None:
+        self._waits.set()
+        self._may_go_on.wait()
+        batch.write.format("noop").mode("overwrite").save()
+
+    def run(self, spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+        """Wait for the end; return the number of records."""
+        assert self._query
+        self._may_go_on.set()
+        self._query.awaitTermination()
+        return (sum(progress["numInputRows"] for progress in self._query.recentProgress),)
+
+    def digest(self, spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
+        """Return the totals of a batch read."""
+        return totals(spark, reader, address.split(" ", 1)[1])
+
+
+STREAMING = Streaming()
 
 
 def verified(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
@@ -317,7 +349,7 @@ WORK: dict[str, tuple[Work, Work]] = {
     "batches": (batch_records, batch_records),
     "export": (exported, exported),
     "findings": (findings, findings),
-    "stream": (streamed, totals),
+    "stream": (STREAMING.run, STREAMING.digest),
     "verify": (verified, verified),
     "sink": (sunk, visible),
     "triggers": (triggered, triggered),
@@ -330,8 +362,8 @@ def main() -> None:
     for line in sys.stdin:
         what, work, address = json.loads(line)
         run, digest = WORK[work]
-        answer = (digest if what == "digest" else run)(spark, reader, address)
-        print(json.dumps(answer), flush=True)
+        function = {"run": run, "digest": digest, "prepare": STREAMING.prepare}[what]
+        print(json.dumps(function(spark, reader, address)), flush=True)
     if spark:
         spark.stop()
 

@@ -43,6 +43,7 @@ FINDINGS_PARTITIONS = 8
 FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
 VERIFY_GOAL, SINK_GOAL, TRIGGER_GOAL = 1.7, 2.0, 1.0
 TRIGGERS = 500
+STREAM_BATCHES = 8
 SINK_ROWS_A_BYTE = 1 / 400
 
 
@@ -81,6 +82,9 @@ def _against_kafka_source(
             wanted.append(("alone", ours, str(broker.log_dir)))
         if ours in SPARK_BROKER:
             wanted.append(("broker", ours, broker.bootstrap_servers))
+        if ours in SPARK_BROKER:
+            most = -(-source.records // STREAM_BATCHES)
+            wanted = [(reader, work, f"{most} {address}") for reader, work, address in wanted]
         return [
             SparkSide(reader, work, cores, address, source.records, plan.spark_warm_seconds)
             for reader, work, address in wanted
