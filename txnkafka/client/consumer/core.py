@@ -77,8 +77,18 @@ class ConsumerCore:
         until_ms = self.reactor.now_ms() + timeout_ms
         membership = self.membership
         self.commits.commit_if_due()
-        if membership is not None:
-            membership.on_poll()
+        if membership is None:
+            return await self._poll(read, until_ms, None)
+        membership.on_poll()
+        membership.is_polled = True
+        try:
+            return await self._poll(read, until_ms, membership)
+        finally:
+            membership.is_polled = False
+
+    async def _poll(
+        self, read: Callable[[RecordReader], list[T]], until_ms: float, membership: Membership | None
+    ) -> list[T] | ListenerCall:
         failure = failure_of(self.subscription)
         if failure is not None:
             raise failure.with_traceback(None)

@@ -66,6 +66,7 @@ class Membership:
         self.holds_records = False
         self.failure: Exception | None = None
         self.is_over = False
+        self.is_polled = False  # a call of poll is under way
         self._changed = changed
         self._polled = Signal()
         self._poll_timer: Timer | None = None
@@ -146,9 +147,10 @@ class Membership:
     # For the protocols
 
     async def poll_point(self) -> None:
-        """Wait for the next poll, which returns no records until they are released."""
+        """Wait for the next poll, unless one waits for records; it returns none until they are released."""
         self.holds_records = True
-        await self._polled.next
+        if not self.is_polled:
+            await self._polled.next
 
     def release(self) -> None:
         """Let ``poll`` return records."""

@@ -11,6 +11,7 @@ import pytest
 from tests.unit.client.consumer.wire_client import WireClient
 from txnkafka import Broker
 from txnkafka.client.consumer import Consumer, RebalanceListener
+from txnkafka.client.consumer.consumer_errors import WakeupError
 from txnkafka.errors import CommitFailedError, FencedInstanceIdError
 from txnkafka.model import TopicPartition
 
@@ -87,6 +88,36 @@ def test_members_divide_the_partitions(broker: Broker, wire: WireClient, topic: 
     assert kept <= journal.calls[-1][1]
     one.close()
     assert journal.calls[-1] == ("revoked", partitions)
+
+
+@pytest.mark.parametrize("settings", [{}, {"partition_assignment_strategy": "cooperative-sticky"}])
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_poll_that_waits_for_records_takes_part_in_a_rebalance(
+    broker: Broker, wire: WireClient, topic: str, protocol: str, settings: dict[str, str]
+) -> None:
+    """As in Java: the other members do not wait for its next poll."""
+    wire.create(topic, 4)
+    partitions = all_of(topic, 4)
+    one = member(broker, topic, group_protocol=protocol, **settings)
+    one.subscribe([topic])
+    poll_until([one], lambda: one.assignment() == partitions)
+    ended: list[Any] = []
+
+    def wait() -> None:
+        with pytest.raises(WakeupError):
+            ended.append(one.poll(600_000))
+
+    waiting = Thread(target=wait)
+    waiting.start()
+    two = member(broker, topic, group_protocol=protocol, **settings)
+    two.subscribe([topic])
+    poll_until([two], lambda: len(two.assignment()) == 2)
+    assert ended == []
+    one.wakeup()
+    waiting.join()
+    assert one.assignment() | two.assignment() == partitions
+    two.close()
+    one.close()
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
