@@ -15,6 +15,7 @@ from tests.fuzz.derived_files import CHECKPOINT, INDEX, SNAPSHOT, TIME_INDEX, TX
 from tests.fuzz.directory import DIRECTORY
 from tests.fuzz.encoding import CHANGE, COLUMNS
 from tests.fuzz.engine import Limits, Report, Target
+from tests.fuzz.half_records import HALF_RECORD
 from tests.fuzz.isolation import fuzz_isolated
 from tests.fuzz.log_records import LOG_RECORD
 from tests.fuzz.owning import OWNER, REPAIR
@@ -31,7 +32,7 @@ CORPUS = Path(__file__).with_name("corpus")
 FINDINGS = Path(__file__).resolve().parents[2] / "build" / "fuzz"
 _RECORDS = (BATCH, GZIP, SNAPPY, LZ4, ZSTD, TEXT, CHANGE, COLUMNS, PRODUCERS, APPEND, COMPACT)
 _FILES = (INDEX, TIME_INDEX, TXN_INDEX, SNAPSHOT, CHECKPOINT, LOG_RECORD, DIRECTORY, OWNER, REPAIR, PLACE)
-TARGETS = {target.name: target for target in (*_RECORDS, *_FILES, REQUEST, SESSION, RESPONSE)}
+TARGETS = {target.name: target for target in (*_RECORDS, *_FILES, HALF_RECORD, REQUEST, SESSION, RESPONSE)}
 
 
 def corpus_of(target: Target) -> list[bytes]:

@@ -18,6 +18,7 @@ from tests.fuzz.appending import append_seeds
 from tests.fuzz.campaign import CORPUS
 from tests.fuzz.codecs import CODECS
 from tests.fuzz.encoding import column_seeds
+from tests.fuzz.half_records import half_record_seeds
 from tests.fuzz.requests import request_seeds
 from tests.fuzz.responses import response_seeds
 from tests.fuzz.sessions import session_seeds
@@ -236,6 +237,7 @@ def all_seeds() -> dict[str, Seeds]:
             "record": record_seeds(),
             "checkpoint": checkpoint_seeds(),
             "log-record": log_record_seeds(),
+            "half-record": half_record_seeds(),
             "directory": directory_seeds(),
             "place": place_seeds(),
             "request": request_seeds(),
