@@ -232,6 +232,24 @@ def test_a_half_that_has_become_too_large_is_parked_and_its_neighbours_are_moved
         assert "MESSAGE_TOO_LARGE" in copy.reason
 
 
+def test_a_half_of_the_largest_size_is_checked_and_parked(world: HalfWorld) -> None:
+    topic = ConfigResource(ConfigResourceType.TOPIC, "t")
+    world.admin.incremental_alter_configs({topic: [AlterConfigOp("max.message.bytes", "9000000")]})
+    with world.resolver(FAST) as resolver:
+        world.half("a", value=bytes((8 << 20) - 1_000))
+        (ask, *_) = wait_for(world.checks, "the check")
+        assert len(ask.batches[0].records) > 8_000_000
+        world.decide("a", PARK, DecidedBy.ADMIN)
+        wait_for(lambda: total(resolver).parked == 1, "the parked half")
+        copy = world.parked()["a"]
+        assert copy is not None
+        assert copy.batches == ask.batches
+        world.decide("a", RESUME, DecidedBy.ADMIN)
+        wait_for(lambda: total(resolver).prepared == 1, "the resumed half")
+        world.decide("a")
+        wait_for(lambda: len(world.values()) == 1, "the record")
+
+
 def test_a_partition_that_does_not_exist_parks_the_half(world: HalfWorld) -> None:
     with world.resolver() as resolver:
         world.half("a", ("t", 7))
