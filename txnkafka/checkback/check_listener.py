@@ -19,7 +19,7 @@ from txnkafka.checkback.half_topics import CHECK_TOPIC
 from txnkafka.checkback.message import LocalTransactionState, MessageExt
 from txnkafka.client.consumer.consumer_errors import WakeupError
 from txnkafka.client.consumer.rebalance_listener import RebalanceListener
-from txnkafka.errors import ClosedError, KafkaError, UnsupportedVersionError
+from txnkafka.errors import ClosedError, KafkaError
 from txnkafka.model import TopicPartition
 from txnkafka.wire.records.check_records import AskRecord, ask_record_of, decode_ask_log
 from txnkafka.wire.records.half_records import DecidedBy
@@ -61,13 +61,12 @@ class _Received(NamedTuple):
 class _Handover(RebalanceListener):
     """Gives the checks that have not begun to the process that gets their partitions."""
 
-    def __init__(self, listener: CheckListener, consumer: Consumer) -> None:
+    def __init__(self, listener: CheckListener) -> None:
         self._listener = listener
-        self._consumer = consumer
 
     def on_partitions_revoked(self, partitions: Collection[TopicPartition]) -> None:
         """Commit, so that the checks that have begun do not come again."""
-        self._listener.hand_over(self._consumer, partitions)
+        self._listener.hand_over(partitions)
 
     def on_partitions_lost(self, partitions: Collection[TopicPartition]) -> None:
         """Commit nothing: another process may have the partitions already."""
@@ -75,17 +74,14 @@ class _Handover(RebalanceListener):
 
 
 class CheckListener:
-    """``consumer`` returns a consumer of the group for a group protocol. ``answer`` is called in a pool of
+    """``consumer`` is a consumer of the group, which the listener closes. ``answer`` is called in a pool of
     ``threads``."""
 
-    def __init__(
-        self, consumer: Callable[[str], Consumer], core: HalfCore, answer: Answer, name: str, threads: int
-    ) -> None:
-        self._open = consumer
+    def __init__(self, consumer: Consumer, core: HalfCore, answer: Answer, name: str, threads: int) -> None:
+        self._consumer = consumer
         self._core = core
         self._answer = answer
         self._name = name
-        self._consumer: Consumer | None = None
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="txnkafka-check")
         self._thread = Thread(target=self._receive, name="txnkafka-check-listener", daemon=True)
         self._stops = Event()
@@ -96,70 +92,58 @@ class CheckListener:
 
     def start(self) -> None:
         """Begin to receive checks."""
-        self._consumer = self._subscribed("consumer")
+        self._consumer.subscribe(CHECK_TOPIC, listener=_Handover(self))
         self._thread.start()
 
     def stop(self) -> None:
         """Leave the group, and wait for the callbacks that have begun."""
         self._stops.set()
-        consumer = self._consumer
-        if consumer is not None:
-            try:
-                consumer.wakeup()
-            except ClosedError:
-                LOG.debug("the consumer of checks was closed before")
+        try:
+            self._consumer.wakeup()
+        except ClosedError:
+            LOG.debug("the consumer of checks was closed before")
         if self._thread.ident is not None:
             self._thread.join()
         self._pool.shutdown(cancel_futures=True)
 
-    def _subscribed(self, protocol: str) -> Consumer:
-        consumer = self._open(protocol)
-        consumer.subscribe(CHECK_TOPIC, listener=_Handover(self, consumer))
-        return consumer
-
     def _receive(self) -> None:
-        consumer = self._consumer
         try:
-            while consumer is not None and not self._stops.is_set():
-                consumer = self._received(consumer)
-        except ClosedError as error:
+            while not self._stops.is_set():
+                self._receive_some()
+        except (ClosedError, WakeupError) as error:
             if not self._stops.is_set():
                 LOG.warning("checks of group %r are not received any more: %s", self._core.group, error)
         except Exception:
             LOG.exception("checks of group %r are not received any more", self._core.group)
         finally:
-            if consumer is not None:
-                _close(consumer)
+            self._close()
 
-    def _received(self, consumer: Consumer) -> Consumer:
-        """Receive checks once; return the consumer for the next time."""
+    def _receive_some(self) -> None:
         try:
-            self._take(consumer.poll(_COMMIT_MS if self._commit(consumer) else _POLL_MS))
+            self._take(self._consumer.poll(_COMMIT_MS if self._commit() else _POLL_MS))
         except (ClosedError, WakeupError):
-            if not self._stops.is_set():
-                raise
-        except UnsupportedVersionError:
-            if consumer.config.group_protocol == "classic":
-                raise
-            LOG.info("the broker has no groups of KIP-848: checks are received as a classic group")
-            _close(consumer)
-            self._consumer = consumer = self._subscribed("classic")
+            raise
         except KafkaError as error:
             LOG.warning("checks of group %r: %s", self._core.group, error)
             self._stops.wait(_PAUSE_SECONDS)
-        return consumer
 
-    def _commit(self, consumer: Consumer) -> bool:
+    def _close(self) -> None:
+        try:
+            self._consumer.close()
+        except KafkaError as error:
+            LOG.debug("while the consumer of checks was closed: %s", error)
+
+    def _commit(self) -> bool:
         """Commit up to the first check whose callback has not begun: another process gets those again, if
         this one ends. Returns whether checks wait."""
         with self._lock:
             waiting = self._first_waiting()
-        ends = {place: each.offset for place, each in consumer.positions().items()}
+        ends = {place: each.offset for place, each in self._consumer.positions().items()}
         wanted = {place: min(end, waiting.get(place, end)) for place, end in ends.items()}
         changed = {place: end for place, end in wanted.items() if self._committed.get(place) != end}
         if changed:
             try:
-                consumer.commit(changed)
+                self._consumer.commit(changed)
             except ClosedError:
                 raise
             except KafkaError as error:
@@ -167,12 +151,14 @@ class CheckListener:
         self._committed = wanted
         return bool(waiting)
 
-    def hand_over(self, consumer: Consumer, partitions: Collection[TopicPartition]) -> None:
+    def hand_over(self, partitions: Collection[TopicPartition]) -> None:
         """Give up partitions, after a commit of the checks that have begun."""
         waiting = self.give_up(partitions)
-        ends = {place: each.offset for place, each in consumer.positions().items() if place in partitions}
+        ends = {
+            place: each.offset for place, each in self._consumer.positions().items() if place in partitions
+        }
         try:
-            consumer.commit({place: min(end, waiting.get(place, end)) for place, end in ends.items()})
+            self._consumer.commit({place: min(end, waiting.get(place, end)) for place, end in ends.items()})
         except KafkaError as error:
             LOG.debug("checks may come again: %s", error)
 
@@ -275,10 +261,3 @@ def checked(answer: object, what: str) -> LocalTransactionState:
         return answer
     LOG.warning("%s returned %r instead of a LocalTransactionState; it counts as UNKNOWN", what, answer)
     return LocalTransactionState.UNKNOWN
-
-
-def _close(consumer: Consumer) -> None:
-    try:
-        consumer.close()
-    except KafkaError as error:
-        LOG.debug("while the consumer of checks was closed: %s", error)

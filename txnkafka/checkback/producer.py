@@ -42,6 +42,8 @@ if TYPE_CHECKING:
     from txnkafka.checkback.listener import TransactionListener
 
 LOG = logging.getLogger("txnkafka.checkback")
+_SESSION_MS: Final = 6_000  # the least that brokers allow by default
+_HEARTBEAT_MS: Final = 1_000
 RESOLVER_SETTINGS: Final = frozenset(config_defs(CheckBackConfig)) - frozenset(config_defs(ClientConfig))
 
 
@@ -109,7 +111,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
             resolver_of(self._broker, self._resolver_settings)
         if self.transaction_listener is not None or self.decisions is not None:
             name = f"{self.config.client_id}-{this_process().number}"
-            self._checks = CheckListener(self._consumer, self._core, self._check, name, self._threads)
+            self._checks = CheckListener(self._consumer(), self._core, self._check, name, self._threads)
             self._checks.start()
         self._is_started = True
         return self
@@ -236,10 +238,13 @@ class TransactionMQProducer(Client[ProducerConfig]):
         assert message.transaction_id is not None
         return self.decisions.check(message.transaction_id)
 
-    def _consumer(self, protocol: str) -> Consumer:
+    def _consumer(self) -> Consumer:
+        """Return the consumer of checks. The classic protocol removes a member that was killed after six
+        seconds; groups of KIP-848 do so after 45, unless the broker has other settings."""
         shared = {each: getattr(self.config, each.replace(".", "_")) for each in config_defs(ClientConfig)}
         settings = {
-            **shared, "group.id": check_group(self.group), "group.protocol": protocol,
+            **shared, "group.id": check_group(self.group), "session.timeout.ms": _SESSION_MS,
+            "heartbeat.interval.ms": _HEARTBEAT_MS, "partition.assignment.strategy": "cooperative-sticky",
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
         }  # fmt: skip
         return Consumer(settings, transport=self._factory)

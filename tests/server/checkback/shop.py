@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from threading import Lock
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -139,11 +139,11 @@ def until(found: Callable[[], T], what: str) -> T:
 
 
 @contextlib.contextmanager
-def opened(kind: str, **rules: Any) -> Iterator[Shop]:
+def opened(kind: str, broker_settings: Mapping[str, Any] = SETTINGS, **rules: Any) -> Iterator[Shop]:
     """A shop ``in process`` or over a ``socket``, with a topic of one partition, and one of three."""
     chosen = {**RULES, **rules}
     with contextlib.ExitStack() as stack:
-        broker = stack.enter_context(Broker.in_memory(**SETTINGS))
+        broker = stack.enter_context(Broker.in_memory(**broker_settings))
         with broker.admin() as admin:
             admin.create_topic("orders", partitions=1)
             admin.create_topic("bills", partitions=3)

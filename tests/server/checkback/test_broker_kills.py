@@ -88,12 +88,7 @@ SERVICE = """
 def test_46_another_process_settles_what_a_killed_one_has_committed(tmp_path: Path) -> None:
     """It gets the checks of the killed process when the group has removed this one."""
     path = tmp_path / "orders.db"
-    names = ("min.session.timeout", "session.timeout", "min.heartbeat.interval", "heartbeat.interval")
-    rows = [
-        f"group.consumer.{name}.ms={ms}" for name, ms in zip(names, (2_000, 2_000, 500, 500), strict=True)
-    ]
-    options = [word for row in rows for word in ("--config", row)]
-    with Serving(tmp_path / "data", *options) as broker:
+    with Serving(tmp_path / "data") as broker:
         address = broker.address
         with Admin(bootstrap_servers=address) as admin:
             admin.create_topic("orders", partitions=1)

@@ -27,7 +27,8 @@ def test_every_command() -> None:
 
 NAMES = [
     "ls", "cat", "dump", "verify", "handover", "lso", "show", "txns", "groups", "stats", "export", "serve",
-    "produce", "consume", "topics", "txn", "resolve", "perf", "simulate", "spark-bundle", "vacuum",
+    "produce", "consume", "topics", "txn", "halves", "resolve", "perf", "simulate",
+    "spark-bundle", "vacuum",
 ]  # fmt: skip
 
 
@@ -41,7 +42,7 @@ def test_every_option(name: str) -> None:
     assert [option for each in options for option in each.opts if option not in words] == []
 
 
-@pytest.mark.parametrize("name", ["topics", "txn", "perf"])
+@pytest.mark.parametrize("name", ["topics", "txn", "halves", "perf"])
 def test_every_subcommand(name: str) -> None:
     command = cli.get_command(click.Context(cli), name)
     assert isinstance(command, click.Group)
