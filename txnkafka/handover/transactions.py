@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from txnkafka.handover.report import Owner, TransactionRow, error, warning
 from txnkafka.logdir.lso import explanation_of
 from txnkafka.logdir.verdict import NEVER_TIMES_OUT, Circumstances, Verdict
+from txnkafka.model import NO_PRODUCER_EPOCH
 from txnkafka.shown import duration
 from txnkafka.wire.records import TransactionState
 
@@ -53,6 +54,8 @@ def _fate(state: TransactionMetadata, to: Owner, now_ms: int) -> str:
 
 
 def _open_fate(state: TransactionMetadata, to: Owner, now_ms: int) -> str:
+    if state.next_producer_epoch != NO_PRODUCER_EPOCH and to is Owner.KAFKA:
+        return "stays open until it is fenced: the producer that has kept it (KIP-939) cannot end it there"
     if state.transaction_timeout_ms == NEVER_TIMES_OUT:
         return "stays open until its producer ends it: it has no timeout (two-phase commit)"
     left = state.start_timestamp + state.transaction_timeout_ms - now_ms

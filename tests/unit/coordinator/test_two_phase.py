@@ -30,6 +30,7 @@ from txnkafka.coordinator.txn.txn_events import (
     EndTxn,
     Event,
     InitProducerId,
+    MarkersWritten,
     NeedsProducerId,
     Parked,
     Refused,
@@ -99,7 +100,7 @@ def test_its_end_has_markers_of_the_transaction_and_the_identity_of_the_producer
     result = accepted(twice, EndTxn(ID, PRODUCER, EPOCH + 2, committed, 2))
     assert result.response == Answer(ErrorCode.NONE, PRODUCER, EPOCH + 3)
     (markers,) = result.effects
-    assert (markers.producer_id, markers.producer_epoch) == (PRODUCER, EPOCH + 1)
+    assert (markers.producer_id, markers.producer_epoch) == (PRODUCER, EPOCH + 3)
     assert (markers.committed, markers.partitions) == (committed, frozenset([INSIDE]))
     assert state(result).state == prepare
 
@@ -177,7 +178,7 @@ def test_without_keeping_it_is_aborted_and_its_producers_are_fenced(version: int
     assert isinstance(result.response, Parked)
     image = state(result)
     assert (image.state, image.producer_epoch, image.next_producer_epoch) == (
-        S.PREPARE_ABORT, EPOCH + 1, EPOCH + 2,
+        S.PREPARE_ABORT, EPOCH + 2, -1,
     )  # fmt: skip
 
 
@@ -194,6 +195,21 @@ def test_a_client_of_an_earlier_transaction_version_ends_it() -> None:
         -1,
     )
     assert world.error(commit) == ErrorCode.NONE  # a retry
+
+
+@pytest.mark.parametrize("version", [0, 2])
+def test_with_another_producer_id_a_retry_waits_for_the_markers(version: int) -> None:
+    last = state(accepted(ONGOING._replace(producer_epoch=EXHAUSTED), KEEP))
+    commit = EndTxn(ID, NEW_PRODUCER, 0, True, version)
+    ended = state(accepted(last, commit))
+    assert isinstance(decided(ended, commit), Parked)
+    done = MarkersWritten(ID, ended.producer_id, ended.producer_epoch)
+    complete = state(accepted(ended, done))
+    assert (complete.producer_id, complete.producer_epoch) == (NEW_PRODUCER, 1 if version else 0)
+    assert (complete.next_producer_id, complete.next_producer_epoch) == (-1, -1)
+    retry = decided(complete, commit)
+    assert isinstance(retry, Transition)
+    assert retry.record is None
 
 
 def test_it_has_no_time_limit() -> None:
@@ -251,7 +267,10 @@ def test_epochs_that_the_log_has_lost_are_fenced() -> None:
 
 
 def test_the_record_has_both_identities() -> None:
-    for metadata in (KEPT, state(accepted(KEPT, EndTxn(ID, PRODUCER, EPOCH + 1, True, 2)))):
+    last = state(accepted(ONGOING._replace(producer_epoch=EXHAUSTED), KEEP))
+    ended = state(accepted(last, EndTxn(ID, NEW_PRODUCER, 0, True, 2)))
+    assert ended.next_producer_epoch == 1
+    for metadata in (KEPT, last, ended):
         key, value = encode_transaction_key(ID), encode_transaction_value(metadata, 1)
         assert TransactionMetadata.of(decode_transaction_log(key, value)) == metadata
 

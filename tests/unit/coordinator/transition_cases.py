@@ -71,9 +71,18 @@ ALL_EPOCHS = (
         EPOCH,
         LAST_EPOCH,
         PRODUCER,
-        (S.ONGOING, S.PREPARE_COMMIT, S.PREPARE_ABORT),
+        (S.ONGOING,),
         PRODUCER,
         9,
+    ),
+    Epochs(
+        "producer 7, epoch 32767, last epoch 3; kept by producer 10, whose next epoch is 4 (KIP-939)",
+        LARGEST,
+        3,
+        10,
+        (S.PREPARE_COMMIT, S.PREPARE_ABORT),
+        10,
+        4,
     ),
 )
 
@@ -114,7 +123,7 @@ def identities(epochs: Epochs) -> Iterator[tuple[str, int, int]]:
     yield "epoch E+1", PRODUCER, min(epoch + 1, LARGEST)
     yield "another producer", FOREIGN, epoch
     if epochs.next_producer_epoch != -1:
-        yield "next epoch", PRODUCER, epochs.next_producer_epoch
+        yield "next producer", epochs.next_producer_id, epochs.next_producer_epoch
     if epochs.previous_producer_id == OLD_PRODUCER:
         yield "producer before, 32766", OLD_PRODUCER, EXHAUSTED
         yield "producer before, 32765", OLD_PRODUCER, EXHAUSTED - 1

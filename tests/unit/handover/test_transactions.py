@@ -56,6 +56,9 @@ def test_an_open_transaction_and_its_timeout() -> None:
     )
     assert "its timeout is over" in fate(state=S.ONGOING, now_ms=NOW + 60_000)
     assert "no timeout" in fate(state=S.ONGOING, transaction_timeout_ms=(1 << 31) - 1)
+    kept = {"state": S.ONGOING, "next_producer_id": 7, "next_producer_epoch": 1}
+    assert "cannot end it there" in fate(**kept)
+    assert "unless its producer ends it" in fate(Owner.TXNKAFKA, **kept)
 
 
 def log_of(*records: tuple[bytes, bytes | None], producer_id: int = -1) -> MemoryFiles:

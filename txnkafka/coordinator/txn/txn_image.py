@@ -121,14 +121,19 @@ def prepared_kept(
     client_transaction_version: int,
 ) -> TransactionMetadata:
     """Return the image of PREPARE_COMMIT or PREPARE_ABORT of a kept transaction. ``identity`` is the
-    producer's after the end. The marker fences the producer that has begun the transaction."""
+    producer's after the end; the markers have its epoch, as in each transaction of version 2. So Apache
+    Kafka completes it as well. Only another producer id stays apart from the transaction until the end."""
     ending_id, ending_epoch = client_identity(metadata)
+    next_id, next_epoch = identity
+    epoch = min(metadata.producer_epoch + 1, LARGEST_EPOCH)
+    if next_id == metadata.producer_id:
+        epoch, next_id, next_epoch = next_epoch, NO_PRODUCER_ID, NO_PRODUCER_EPOCH
     image = image_of(
         metadata,
         state,
-        next_producer_id=identity.producer_id,
-        next_producer_epoch=identity.producer_epoch,
-        producer_epoch=min(metadata.producer_epoch + 1, LARGEST_EPOCH),
+        next_producer_id=next_id,
+        next_producer_epoch=next_epoch,
+        producer_epoch=epoch,
         last_producer_epoch=ending_epoch,
         last_update_timestamp=now_ms,
         client_transaction_version=client_transaction_version,
