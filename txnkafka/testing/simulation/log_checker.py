@@ -53,6 +53,7 @@ class _Replay:
     name: str
     is_lenient: bool
     is_sequenced: bool = True
+    keeps_transactions: bool = False
     problems: list[str] = field(default_factory=list)
     producers: dict[int, _State] = field(default_factory=dict)
     aborted: list[tuple[int, int, int, int]] = field(default_factory=list)
@@ -119,7 +120,9 @@ class _Replay:
             self.say(f"a marker of producer {batch.producer_id} at {batch.base_offset} has coordinator epoch "
                      f"{batch.coordinator_epoch} after {state.coordinator_epoch}")  # fmt: skip
         if state.first_offset >= 0:
-            if batch.producer_epoch - state.data_epoch not in (0, 1) and not self.is_lenient:
+            later = batch.producer_epoch - state.data_epoch
+            is_kept = self.keeps_transactions and later > 1
+            if later not in (0, 1) and not self.is_lenient and not is_kept:
                 self.say(f"the marker at {batch.base_offset} has epoch {batch.producer_epoch}, its "
                          f"transaction {state.data_epoch}")  # fmt: skip
             if batch.committed:
@@ -144,14 +147,20 @@ class _Replay:
         }  # fmt: skip
 
 
-def check_directory(directory: Mapping[str, Mapping[str, bytes]], lenient: Set[str]) -> list[str]:
+def check_directory(
+    directory: Mapping[str, Mapping[str, bytes]], lenient: Set[str], *, keeps_transactions: bool = False
+) -> list[str]:
     """Return the problems of the partitions of a directory, which maps directory names to files by name.
-    ``lenient`` has the topics of lenient partitions."""
+    ``lenient`` has the topics of lenient partitions. With ``keeps_transactions`` a marker may have a later
+    epoch than the one after its transaction's, since a producer was restarted in between (KIP-939)."""
     problems: list[str] = []
     commits: set[tuple[int, int]] = set()
     for name, files in sorted(directory.items()):
         topic = name.rpartition("-")[0]
-        replay = _Replay(name, is_lenient=topic in lenient, is_sequenced=topic != OFFSETS_TOPIC)
+        replay = _Replay(
+            name, is_lenient=topic in lenient, is_sequenced=topic != OFFSETS_TOPIC,
+            keeps_transactions=keeps_transactions,
+        )  # fmt: skip
         _check_partition(replay, files)
         problems += replay.problems
         commits |= replay.commits
@@ -221,6 +230,11 @@ def last_decisions(directory: Mapping[str, Mapping[str, bytes]]) -> dict[str, tu
 
 def committed_records(files: Mapping[str, bytes]) -> list[tuple[int, bytes | None]]:
     """Return the offsets and values of a partition for a read_committed reader."""
+    return [(offset, value) for offset, _, value in committed_rows(files)]
+
+
+def committed_rows(files: Mapping[str, bytes]) -> Iterator[tuple[int, bytes | None, bytes | None]]:
+    """Yield the offsets, keys and values of a partition for a read_committed reader."""
     batches: list[Batch] = [each for _, data in segments_of(files, ".log") for each in batches_of(data)]
     aborted: set[int] = set()  # base offsets
     ends: dict[int, bool] = {}  # producer id → outcome of its next marker, going backwards
@@ -229,14 +243,9 @@ def committed_records(files: Mapping[str, bytes]) -> list[tuple[int, bytes | Non
             ends[batch.producer_id] = batch.committed
         elif batch.is_transactional and not ends.get(batch.producer_id, False):
             aborted.add(batch.base_offset)
-    return list(_values(batch for batch in batches if batch.base_offset not in aborted))
-
-
-def _values(batches: Iterable[Batch]) -> Iterator[tuple[int, bytes | None]]:
     for batch in batches:
-        if batch.committed is None:
-            for offset, _, value in batch.records:
-                yield offset, value
+        if batch.committed is None and batch.base_offset not in aborted:
+            yield from batch.records
 
 
 def committed_offsets(directory: Mapping[str, Mapping[str, bytes]]) -> dict[tuple[str, str, int], int]:

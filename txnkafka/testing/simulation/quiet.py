@@ -18,6 +18,7 @@ from txnkafka.testing.simulation.log_checker import (
 )
 from txnkafka.testing.simulation.node import PATH
 from txnkafka.testing.simulation.reader import Fetched, fetch, visible
+from txnkafka.testing.simulation.shops import COMPACTED
 from txnkafka.testing.simulation.transactional_program import TransactionalProgram
 
 if TYPE_CHECKING:
@@ -157,8 +158,8 @@ def _check_files(node: SimulatedNode, history: History, states: list[str], swarm
     if swarm.forgets_producers:
         lenient |= history.topics.keys() | {OFFSETS_TOPIC}
     if "compaction" in swarm.faults:
-        lenient |= {STATE_TOPIC, OFFSETS_TOPIC}
-    found = check_directory(directory, lenient)
+        lenient |= {STATE_TOPIC, OFFSETS_TOPIC, *COMPACTED}
+    found = check_directory(directory, lenient, keeps_transactions=swarm.preparers > 0)
     for (is_committed, (topic, number)), values in history.final.items():
         start = history.log_starts[topic, number]
         if is_committed:
@@ -168,7 +169,7 @@ def _check_files(node: SimulatedNode, history: History, states: list[str], swarm
             ]  # fmt: skip
             if in_files != values:
                 found.append(f"{topic}-{number}: read_committed is not what the files say")
-    offsets = committed_offsets(directory)
+    offsets = {key: at for key, at in committed_offsets(directory).items() if key[0] in history.groups}
     shown = {(group, *partition): at for (group, partition), at in history.final_offsets.items()}
     if offsets != shown:
         found.append(f"the committed offsets are {shown}, and in the files {offsets}")
