@@ -20,7 +20,7 @@ from tests.unit.checkback.resolver_world import (
     total,
     wait_for,
 )
-from txnkafka import Broker, KafkaError, NetworkError
+from txnkafka import Broker, CorruptRecordError, KafkaError, NetworkError, TopicPartition
 from txnkafka.checkback.half_topics import HALF_TOPIC, half_partition, owner_id
 from txnkafka.checkback.resolver import Resolver
 from txnkafka.checkback.resolver import mover as mover_module
@@ -341,3 +341,17 @@ def test_a_damaged_record_of_the_log_does_not_stop_the_others(world: HalfWorld) 
         world.decide("a")
         world.wait_visible("a")
         assert all(owner.image.unreadable == 1 for owner in resolver._core.owners.values())
+
+
+def test_a_partition_that_cannot_be_read_does_not_stop_the_others(world: HalfWorld) -> None:
+    good = next(name for name in map(str, range(9)) if half_partition(name, PARTITIONS) == 0)
+    with world.resolver() as resolver:
+        consumer = resolver._core._consumer
+        assert consumer is not None
+        with resolver._reactor:
+            state = consumer.subscription.assigned[TopicPartition(HALF_TOPIC, 1)]
+            state.failure = CorruptRecordError("a damaged batch")
+        world.half(good)
+        world.decide(good)
+        world.wait_visible(good)
+        assert state.is_paused

@@ -83,6 +83,9 @@ class ResolverCore:
                 continue
             except Exception as error:
                 LOG.warning("the resolver continues after an error: %s", error, exc_info=True)
+                for state in consumer.subscription.some(lambda each: each.failure is not None):
+                    LOG.error("%s is not resolved until the resolver starts again", state.partition)
+                    state.is_paused = True
                 await self._reactor.sleep(_PAUSE_MS)
 
     async def close(self) -> None:
@@ -153,13 +156,14 @@ class ResolverCore:
 
     def _take(self, consumer: ConsumerCore, numbers: Iterable[int]) -> None:
         """Begin to own partitions, whose records are not read before their owner is ready."""
-        places = [TopicPartition(HALF_TOPIC, number) for number in numbers]
-        if places:
-            consumer.set_paused(places, is_paused=True)
-            for place in places:
-                consumer.seek(place, 0)
-            owners = [self._owner(each.partition) for each in places]
-            self._spawn(self._begin(consumer, owners))
+        for number in numbers:
+            place = TopicPartition(HALF_TOPIC, number)
+            consumer.set_paused([place], is_paused=True)
+            consumer.seek(place, 0)
+            owner = self.owners[number] = HalfOwner(
+                self._transport, self.config, self._rules, number, self._asker, self._payloads, self._lost
+            )
+            self._spawn(self._begin(consumer, owner, place))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that nobody waits for, and log its failure."""
@@ -171,44 +175,23 @@ class ResolverCore:
 
         task.on_done(report)
 
-    def _owner(self, number: int) -> HalfOwner:
-        owner = self.owners[number] = HalfOwner(
-            self._transport, self.config, self._rules, number, self._asker, self._payloads, self._lost
-        )
-        return owner
-
-    async def _begin(self, consumer: ConsumerCore, owners: list[HalfOwner]) -> None:
-        """Fence the owners before, then replay the logs from their beginning."""
-        beginnings = [(owner, self._reactor.spawn(owner.begin())) for owner in owners]
-        ready = []
-        for owner, beginning in beginnings:
-            try:
-                await beginning
-            except ClosedError:
-                return
-            except KafkaError as error:
-                LOG.warning("partition %d of __txn_half cannot be taken: %s", owner.number, error)
-                self._lost(owner)
-            else:
-                ready.append(owner)
-        places = {TopicPartition(HALF_TOPIC, owner.number): owner for owner in ready if self._is_own(owner)}
+    async def _begin(self, consumer: ConsumerCore, owner: HalfOwner, place: TopicPartition) -> None:
+        """Fence the owner before, then replay the log from its beginning."""
+        limit_ms = self.config.request_timeout_ms
         try:
-            limit_ms = self.config.request_timeout_ms
-            starts = await consumer.limits(list(places), limit_ms, is_end=False)
-            ends = await consumer.limits(list(places), limit_ms, is_end=True)
+            await owner.begin()
+            start = (await consumer.limits([place], limit_ms, is_end=False))[place]
+            owner.end = (await consumer.limits([place], limit_ms, is_end=True))[place]
         except ClosedError:
             return
         except KafkaError as error:
-            LOG.warning("partitions of __txn_half cannot be read: %s", error)
-            for owner in places.values():
-                self._lost(owner)
+            LOG.warning("partition %d of __txn_half cannot be taken: %s", owner.number, error)
+            self._lost(owner)
             return
-        for place, owner in places.items():
-            if self._is_own(owner):
-                owner.end = ends[place]
-                consumer.seek(place, starts[place])
-                consumer.set_paused([place], is_paused=False)
-        consumer.wakeup()
+        if self._is_own(owner):
+            consumer.seek(place, start)
+            consumer.set_paused([place], is_paused=False)
+            consumer.wakeup()
 
     def _is_own(self, owner: HalfOwner) -> bool:
         return self.owners.get(owner.number) is owner
