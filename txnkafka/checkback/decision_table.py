@@ -206,8 +206,7 @@ class _Decisions:
         return LocalTransactionState.UNKNOWN
 
     async def purge(self, before: datetime, undecided: Iterable[str]) -> int:
-        before_ms = int(before.timestamp() * 1000)
-        ids = set(undecided)
+        until_ms, ids = _milliseconds(before), set(undecided)
         async with self._connection() as db:
             kept = {db.database.key(transaction_id) for transaction_id in ids}
             removed = 0
@@ -215,7 +214,7 @@ class _Decisions:
             while True:
                 try:
                     await db.begin()
-                    page = await db.execute(self._statement(db, databases.SELECT_PAGE), (before_ms, last))
+                    page = await db.execute(self._statement(db, databases.SELECT_PAGE), (until_ms, last))
                     gone = [key for key in page if key not in kept]
                     for key in gone:
                         await db.execute(self._statement(db, databases.DELETE), (key,))
@@ -303,8 +302,12 @@ async def _opened(opened: Any) -> AsyncIterator[Any]:
             yield raw
 
 
+def _milliseconds(time: datetime) -> int:
+    return int(time.timestamp() * 1000)
+
+
 def _check_time(before: datetime, clock: Clock) -> None:
     if before.tzinfo is None:
         raise ValueError(f"the time {before} needs a time zone, such as datetime.now(UTC)")
-    if before.timestamp() * 1000 > clock.now_ms():
+    if _milliseconds(before) > clock.now_ms():
         raise ValueError(f"the time {before} is in the future: messages of now would lose their decision")
