@@ -70,6 +70,33 @@ def test_47_and_48_after_a_kill_of_the_broker_only_undecided_messages_are_checke
     assert len(numbers) - len(set(numbers)) <= 1, "one round may be repeated"
 
 
+def test_serve_resolves_and_continues_after_a_kill(tmp_path: Path) -> None:
+    """With the default times: a message has its own immunity."""
+    (port,) = free_ports(1)
+    address = f"127.0.0.1:{port}"
+    listener = Answers(COMMIT)
+    broker = Serving(tmp_path / "data", "--resolve", port=port)
+    try:
+        with Admin(bootstrap_servers=address) as admin:
+            admin.create_topic("orders", partitions=1)
+        with TransactionMQProducer("shop", address, transaction_listener=listener) as producer:
+            first = producer.send_message_in_transaction(Message("orders", b"1"), COMMIT)
+            assert producer.wait_until_done(first.transaction_id) is COMMIT
+            half = producer.half("orders", b"2", check_immunity_time_in_seconds=600).prepare()
+            asked = producer.half("orders", b"3", check_immunity_time_in_seconds=0.3).prepare()
+            assert asked.wait_until_done() is COMMIT
+            broker.kill()
+            broker.close()
+            broker = Serving(tmp_path / "data", "--resolve", port=port)
+            half.commit()
+            assert half.wait_until_done() is COMMIT
+        assert values(address) == [b"1", b"3", b"2"]
+        assert undecided(address) == []
+    finally:
+        broker.close()
+    assert [each.transaction_id for each in listener.checks] == [asked.transaction_id]
+
+
 SERVICE = """
     import os, sqlite3, sys
     from txnkafka.checkback import DecisionTable, TransactionMQProducer
