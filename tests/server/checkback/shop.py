@@ -129,18 +129,18 @@ class Shop:
         self._closing.close()
 
 
-def until(found: Callable[[], T], what: str) -> T:
+def until(found: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
     """Wait until a condition is true, and return it."""
-    end = time.monotonic() + SECONDS
+    end = time.monotonic() + seconds
     while not (result := found()):
-        assert time.monotonic() < end, f"not within {SECONDS} s: {what}"
+        assert time.monotonic() < end, f"not within {seconds} s: {what}"
         time.sleep(0.02)
     return result
 
 
 @contextlib.contextmanager
 def opened(kind: str, broker_settings: Mapping[str, Any] = SETTINGS, **rules: Any) -> Iterator[Shop]:
-    """A shop ``in process`` or over a ``socket``, with a topic of one partition, and one of three."""
+    """A shop ``embedded`` or over a ``socket``, with a topic of one partition, and one of three."""
     chosen = {**RULES, **rules}
     with contextlib.ExitStack() as stack:
         broker = stack.enter_context(Broker.in_memory(**broker_settings))

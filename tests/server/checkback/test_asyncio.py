@@ -25,7 +25,7 @@ from txnkafka.checkback import (
 MESSAGE = Message("orders", b"a book", keys=b"anna")
 
 
-@pytest.fixture(params=["in process", pytest.param("socket", marks=pytest.mark.slow)])
+@pytest.fixture(params=["embedded", pytest.param("socket", marks=pytest.mark.slow)])
 def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
     with opened(request.param) as made:
         yield made

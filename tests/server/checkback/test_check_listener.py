@@ -172,7 +172,7 @@ class Slow(Answers):
         self.check = self._wait
 
     def _wait(self, _: Any) -> Any:
-        assert self.may_end.wait(SECONDS)
+        assert self.may_end.wait(SECONDS / 2)
         return COMMIT
 
 
@@ -199,7 +199,7 @@ def test_checks_that_wait_go_to_the_process_that_gets_their_partition(checks: Ch
     for partition, each in enumerate(ids):
         checks.ask(checks.check_of(each), partition=partition)
     checks.producer(quick)
-    until(lambda: quick.asked(), "the other process is asked")
+    until(lambda: quick.asked(), "the other process is asked", SECONDS / 4)
     slow.may_end.set()
     until(lambda: len(checks.answers(DecideRecord)) == 8, "all answers")
     for each in ids:

@@ -22,6 +22,7 @@ from txnkafka.checkback import (
     CheckBackConfig,
     DecisionTable,
     DelayNotSupportedError,
+    Half,
     HalfTooLargeError,
     ListenerMissingError,
     Message,
@@ -34,7 +35,7 @@ from txnkafka.checkback import (
 from txnkafka.wire.records.check_records import decode_parked_log, parked_record_of
 
 
-@pytest.fixture(params=["in process", pytest.param("socket", marks=pytest.mark.slow)])
+@pytest.fixture(params=["embedded", pytest.param("socket", marks=pytest.mark.slow)])
 def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
     with opened(request.param, **getattr(request.function, "rules", {})) as made:
         yield made
@@ -351,6 +352,24 @@ def test_30_and_31_a_decision_after_that_of_a_check(shop: Shop, answer: Any) -> 
     assert shop.values() == ([b"a book"] if answer is COMMIT else [])
 
 
+@pytest.mark.parametrize("is_done", [False, True])
+def test_31_a_block_whose_half_a_check_has_rolled_back_raises(shop: Shop, is_done: bool) -> None:
+    producer, listener = shop.answering(ROLLBACK)
+    half = producer.half("orders", b"a book")
+
+    def sell() -> None:
+        with half:
+            until(listener.asked, "a check")
+            until(lambda: shop.state_of(half.transaction_id) != "prepared", "its answer is in the log")
+            if is_done:
+                half.wait_until_done()
+
+    with pytest.raises(TransactionDecidedError) as raised:
+        sell()
+    assert raised.value.outcome is ROLLBACK
+    assert shop.values() == []
+
+
 @rules(half_partitions=1, decision_retention=0)
 def test_32_a_decision_about_a_forgotten_message_has_no_effect(shop: Shop) -> None:
     producer, _ = shop.answering()
@@ -522,6 +541,7 @@ class Database:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.ids: list[str] = []
         self.decisions = DecisionTable(self.connect, lock_timeout_ms=100)
         self.decisions.create()
         with contextlib.closing(self.connect()) as db:
@@ -547,15 +567,15 @@ def buy(producer: TransactionMQProducer, db: sqlite3.Connection, name: str, **fa
         try:
             half.record(db)
             db.execute("INSERT INTO orders VALUES (?)", [name])
-            failures.get("before", lambda: None)()
+            failures.get("before", str)(half)
             db.commit()
         except BaseException:
             db.rollback()
             raise
-        failures.get("after", lambda: None)()
+        failures.get("after", str)(half)
 
 
-def failing() -> None:
+def failing(_: Any) -> None:
     raise RuntimeError("the connection broke")
 
 
@@ -573,10 +593,15 @@ def test_53_an_exception_before_the_database_commit_rolls_back(shop: Shop, datab
 def test_54_an_exception_after_the_database_commit_commits(shop: Shop, database: Database) -> None:
     """As when the answer to the commit gets lost."""
     producer = shop.producer(decisions=database.decisions)
+
+    def lost(half: Half) -> None:
+        database.ids.append(half.transaction_id)
+        failing(half)
+
     with contextlib.closing(database.connect()) as db, pytest.raises(RuntimeError):
-        buy(producer, db, "a book", after=failing)
-    until(lambda: shop.values() == [b"a book"], "the order is visible")
-    assert database.orders() == ["a book"]
+        buy(producer, db, "a book", after=lost)
+    assert producer.wait_until_done(database.ids[0]) is COMMIT
+    assert (shop.values(), database.orders()) == ([b"a book"], ["a book"])
 
 
 def test_55_a_check_in_an_open_database_transaction_answers_unknown(shop: Shop, database: Database) -> None:
@@ -584,7 +609,7 @@ def test_55_a_check_in_an_open_database_transaction_answers_unknown(shop: Shop, 
         lambda msg: database.decisions.check(msg.transaction_id), decisions=database.decisions
     )
     with contextlib.closing(database.connect()) as db:
-        buy(producer, db, "a book", before=lambda: until(lambda: listener.asked() == [1, 2], "two checks"))
+        buy(producer, db, "a book", before=lambda _: until(lambda: listener.asked() == [1, 2], "two checks"))
     until(lambda: shop.values() == [b"a book"], "the order is visible")
     assert database.orders() == ["a book"]
 
