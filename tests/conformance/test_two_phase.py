@@ -183,7 +183,8 @@ def test_prepare_and_complete_on_kafka_in_one_process(tmp_path: Path) -> None:
         kafka.stop()
         kafka.start()  # it stays open
         with Admin(bootstrap_servers=address) as admin:
-            (found,) = admin.list_two_phase_transactions()
+            found = admin.describe_transactions("shop")["shop"]  # waits until the coordinator has loaded it
+            assert admin.list_two_phase_transactions() == [found]
             assert PreparedTxnState(found.producer_id, found.producer_epoch) == left
             admin.fence_producers("shop")
             assert admin.list_two_phase_transactions() == []
