@@ -36,7 +36,7 @@ GROUP = "orders-group"
 PARTITIONS = 2
 FAST = {"transaction_timeout": 50, "transaction_check_interval": 50, "half_partitions": PARTITIONS}
 SLOW = {"half_partitions": PARTITIONS}  # no check within a test
-_PATIENCE_S = 30.0
+_PATIENCE_S = 20.0
 
 
 def wait_for(condition: Callable[[], Any], what: str) -> Any:

@@ -216,15 +216,17 @@ def test_a_half_of_a_deleted_topic_is_parked_and_its_neighbours_are_moved(world:
 
 
 def test_a_half_that_has_become_too_large_is_parked_and_its_neighbours_are_moved(world: HalfWorld) -> None:
+    """All are decided before the resolver starts, which settles them together first."""
     world.admin.create_topic("small")
-    with world.resolver() as resolver:
+    with world.resolver():
         names = [f"id{number}" for number in range(6)]
         for name in names:
             world.half(name, ("small", 0), ("t", 0), value=None if name != "id3" else b"x" * 2_000)
-        topic = ConfigResource(ConfigResourceType.TOPIC, "small")
-        world.admin.incremental_alter_configs({topic: [AlterConfigOp("max.message.bytes", "500")]})
-        for name in names:
-            world.decide(name)
+    topic = ConfigResource(ConfigResourceType.TOPIC, "small")
+    world.admin.incremental_alter_configs({topic: [AlterConfigOp("max.message.bytes", "500")]})
+    for name in names:
+        world.decide(name)
+    with world.resolver() as resolver:
         world.wait_visible(*(name for name in names if name != "id3"))
         wait_for(lambda: total(resolver).parked == 1, "the parked half")
         copy = world.parked()["id3"]

@@ -105,6 +105,15 @@ def test_confirmed_checks_are_counted_until_the_half_is_parked() -> None:
     assert HalfTombstone(HalfRecordType.ASKED, "a") in image.strays
 
 
+def test_a_check_that_was_confirmed_during_the_settlement_leaves_nothing_behind() -> None:
+    image = folded([(0, half_record("a")), (1, decide_record("a", COMMIT, 1))])
+    image.replay(2, *AskedRecord("a", 1, 5_000, "me").encode())
+    image.replay(3, *EndRecord("a", GROUP, COMMIT, DecidedBy.PRODUCER, 6_000).encode())
+    assert list(image.strays) == [HalfTombstone(HalfRecordType.ASKED, "a")]
+    image.replay(4, *HalfTombstone(HalfRecordType.ASKED, "a").encode())
+    assert not image.strays
+
+
 def test_payloads_beyond_the_budget_stay_in_the_log() -> None:
     log: Any = [(n, half_record(f"id{n}", size=100)) for n in range(10)]
     image = folded(log, payload_budget=350)
