@@ -28,8 +28,6 @@ from txnkafka.checkback.decisions.databases import SQLITE, Failure
 from txnkafka.checkback.message import LocalTransactionState
 from txnkafka.env.clock import Clock, SystemClock
 
-__all__ = ["AsyncDecisionTable", "DecisionTable"]
-
 LOCK_TIMEOUT_MS: Final = 1000
 
 

@@ -1,4 +1,7 @@
-"""Database servers that live as long as the tests."""
+"""Database servers that live as long as the tests.
+
+Tests with a server that cannot be started here are deselected; the reason is printed at the end.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,30 @@ import pytest
 
 from tests.server.checkback import database_servers
 from tests.server.checkback.database_servers import DatabaseServer
+
+MISSING = database_servers.missing()
+LEFT_OUT = dict[str, int]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    left_out = {item: name for item in items for name in _servers(item) & set(MISSING)}
+    for name in left_out.values():
+        LEFT_OUT[name] = LEFT_OUT.get(name, 0) + 1
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=list(left_out))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, number in LEFT_OUT.items():
+        terminalreporter.write_line(f"left out: {number} tests with {name}: {MISSING[name]}")
+
+
+def _servers(item: pytest.Item) -> set[str]:
+    """Return the fixtures of a test, and the servers that its parameters name."""
+    params = getattr(item, "callspec", None)
+    values = params.params.values() if params else ()
+    named = {str(getattr(value, "__name__", value)).partition("_")[0] for value in values}
+    return named | set(getattr(item, "fixturenames", ()))
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,6 @@ from typing import Any
 
 import psycopg
 import pymysql
-import pytest
 
 UNPACKED = Path(__file__).parents[3] / "build" / "databases"
 SECONDS_TO_START = 60
@@ -70,14 +69,33 @@ class DatabaseServer:
             self._process = None
 
 
-@contextmanager
-def postgresql() -> Iterator[DatabaseServer]:
-    """A PostgreSQL server with the user ``postgres``. Skips the test without one."""
+def missing() -> dict[str, str]:
+    """Return the servers that cannot be started here, with the reason."""
+    if os.geteuid() == 0 and not shutil.which("setpriv"):
+        reason = "no setpriv, which starts a database server without the rights of root"
+        return dict.fromkeys(("postgresql", "mariadb"), reason)
+    found = {"postgresql": _postgresql_programs(), "mariadb": _mariadb_program()}
+    return {
+        name: "no server; ci/databases unpacks one on Debian" for name, path in found.items() if path is None
+    }
+
+
+def _postgresql_programs() -> Path | None:
     programs = [*sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)]
     programs += [*UNPACKED.glob("usr/lib/postgresql/*/bin")]
-    found = next((path for path in programs if (path / "initdb").exists()), None)
-    if found is None:
-        pytest.skip("no PostgreSQL server: ci/databases unpacks one on Debian")
+    return next((path for path in programs if (path / "initdb").exists()), None)
+
+
+def _mariadb_program() -> Path | None:
+    programs = [top / "sbin" / "mariadbd" for top in (Path("/usr"), UNPACKED / "usr")]
+    return next((path for path in programs if path.exists()), None)
+
+
+@contextmanager
+def postgresql() -> Iterator[DatabaseServer]:
+    """A PostgreSQL server with the user ``postgres``."""
+    found = _postgresql_programs()
+    assert found is not None, missing()
     with _directory() as top:
         data, port = top / "data", _free_port()
         layout = ("--auth=trust", "--username=postgres", "--no-sync", "--locale=C", "--encoding=UTF8")
@@ -90,11 +108,10 @@ def postgresql() -> Iterator[DatabaseServer]:
 
 @contextmanager
 def mariadb() -> Iterator[DatabaseServer]:
-    """A MariaDB server with the database ``test`` and the user ``root``. Skips the test without one."""
-    top = Path("/usr") if Path("/usr/sbin/mariadbd").exists() else UNPACKED / "usr"
-    server = top / "sbin" / "mariadbd"
-    if not server.exists():
-        pytest.skip("no MariaDB server: ci/databases unpacks one on Debian")
+    """A MariaDB server with the database ``test`` and the user ``root``."""
+    server = _mariadb_program()
+    assert server is not None, missing()
+    top = server.parents[1]
     with _directory() as directory:
         data, port = directory / "data", _free_port()
         places = ("--no-defaults", f"--basedir={top}", f"--datadir={data}")
@@ -149,8 +166,6 @@ def _unprivileged() -> list[str]:
     end_with_parent = ["setpriv", "--pdeathsig", "TERM"] if shutil.which("setpriv") else []
     if os.geteuid() != 0:
         return end_with_parent
-    if not end_with_parent:
-        pytest.skip("no setpriv, which starts a database server without the rights of root")
     read_all = ["--inh-caps", "+dac_override", "--ambient-caps", "+dac_override"]
     return [*end_with_parent, "--reuid", "nobody", "--clear-groups", *read_all]
 

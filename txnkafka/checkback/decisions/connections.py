@@ -236,7 +236,7 @@ def _autocommits(raw: Any, database: Database) -> bool:
         return not raw.in_transaction and (raw.isolation_level is None or _always_autocommits(raw))
     if database is POSTGRESQL:
         return bool(raw.autocommit) and not raw.info.transaction_status
-    return raw.server_status & (_AUTOCOMMIT | _IN_TRANSACTION) == _AUTOCOMMIT
+    return bool(raw.server_status & (_AUTOCOMMIT | _IN_TRANSACTION) == _AUTOCOMMIT)
 
 
 def _autocommit_error() -> IllegalStateError:
