@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from txnkafka.checkback.checkback_config import CheckBackConfig
 from txnkafka.checkback.connecting import Place, connected
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from txnkafka.client.transport import Transport
     from txnkafka.wire.records.half_records import HalfBatch
-
-_BY: Final = {None: None, **{each: each.name.lower() for each in DecidedBy}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +146,7 @@ def _shown(half: Half, partition: int, batches: tuple[HalfBatch, ...] = ()) -> H
         asks=half.asks,
         last_asked_timestamp=None if half.last_ms < 0 or is_parked else half.last_ms,
         outcome=None if half.outcome is None else half.outcome.name.lower(),
-        decided_by=_BY[half.by],
+        decided_by=None if half.by is None else half.by.name.lower(),
         reason=half.remark,
         messages=tuple(messages_of(batches)),
     )

@@ -58,7 +58,8 @@ _INT63: Final = 1 << 63
 
 
 class SentHalf(NamedTuple):
-    """A half in the log. ``outcome`` is not None if an earlier half with the same id is decided."""
+    """A half in the log. ``offset`` is -1 if the broker did not return it. ``outcome`` is not None if an
+    earlier half with the same id is decided."""
 
     transaction_id: str
     group: str
@@ -159,7 +160,8 @@ class HalfCore:
 
     async def _known(self, sent: SentHalf) -> SentHalf:
         """Return the half that the id belongs to. Raises WrongGroupError, TransactionParkedError."""
-        found = await self._log.standing(sent.transaction_id, sent.partition, sent.offset + 1)
+        stop = None if sent.offset < 0 else sent.offset + 1
+        found = await self._log.standing(sent.transaction_id, sent.partition, stop)
         self._check_group(sent.transaction_id, found)
         if found.state is HalfState.PARKED or found.outcome is Outcome.PARK:
             raise parked(sent.transaction_id)
@@ -174,7 +176,10 @@ class HalfCore:
         Raises TransactionDecidedError if another outcome came first, TransactionParkedError,
         UnknownTransactionError, and the broker's error."""
         place = await (await self._decision(sent, decision))
-        found = await self._log.decided(sent.transaction_id, sent.partition, sent.offset, place.offset + 1)
+        if 0 <= sent.offset == place.offset - 1:
+            return  # no record between the half and its decision
+        stop = None if place.offset < 0 else place.offset + 1
+        found = await self._log.decided(sent.transaction_id, sent.partition, sent.offset, stop)
         self._check_group(sent.transaction_id, found)
         check_outcome(sent.transaction_id, found, decision.outcome)
 

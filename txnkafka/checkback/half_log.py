@@ -52,12 +52,15 @@ class HalfLog:
         self._all = LogRange(cluster, is_committed=False)
         self._committed = LogRange(cluster, is_committed=True)
 
-    async def decided(self, transaction_id: str, partition: int, start: int, stop: int) -> Standing:
-        """Return the standing of a half, whose HALF record is at ``start``, as of ``stop``.
+    async def decided(self, transaction_id: str, partition: int, start: int, stop: int | None) -> Standing:
+        """Return the standing of a half, whose HALF record is at ``start``, as of ``stop``; -1 and None if
+        these are unknown.
 
         Clients write HALF and DECIDE outside of transactions. If the first DECIDE is one of theirs, it counts
         whatever became of the owner's transactions, so that this read need not wait for their end. In all
         other cases the committed log is folded from its beginning."""
+        if start < 0 or stop is None:
+            return await self.standing(transaction_id, partition, stop)
         image = HalfImage()
         place = TopicPartition(HALF_TOPIC, partition)
         async for records in self._all.records(place, start, stop):
