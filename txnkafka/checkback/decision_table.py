@@ -63,8 +63,8 @@ class DecisionTable:
 
     def record(self, db: Any, transaction_id: str) -> None:
         """Insert the decision to commit, in the transaction of ``db``: a connection of a driver, or a
-        connection or session of SQLAlchemy. Call it first in the transaction, so that a check during the rest
-        of it answers UNKNOWN.
+        connection or session of SQLAlchemy. Call it first in the transaction, so that a check before
+        the commit answers UNKNOWN.
 
         After an error the transaction cannot commit: PostgreSQL has aborted it, in the other databases it is
         rolled back. The driver's IntegrityError means that the id was decided before: by a check, or by
@@ -132,7 +132,7 @@ class AsyncDecisionTable:
 
 
 class _Decisions:
-    """The statements of both classes. Each transaction runs on a connection of its own."""
+    """The statements of both classes, each transaction on a new or idle connection."""
 
     def __init__(self, source: Any, table: str, lock_timeout_ms: int, clock: Clock | None) -> None:
         if not module_of(source) and not callable(source):

@@ -35,7 +35,7 @@ POSTGRESQL_SETTINGS = {
 
 
 class DatabaseServer:
-    """A server with its data in a directory of its own. ``start`` and ``kill`` may alternate. ``connect``
+    """A server with its data in a new directory. ``start`` and ``kill`` may alternate. ``connect``
     takes the options of the driver."""
 
     def __init__(
@@ -155,7 +155,7 @@ def _running(server: DatabaseServer, stop: int) -> Iterator[DatabaseServer]:
 
 @contextmanager
 def _directory() -> Iterator[Path]:
-    """A directory that the unprivileged user can reach, which those of pytest are not."""
+    """A directory that the unprivileged user can reach, unlike the directories of pytest."""
     with tempfile.TemporaryDirectory(prefix="txnkafka-database-") as name:
         if os.geteuid() == 0:
             shutil.chown(name, "nobody")

@@ -1,7 +1,7 @@
 """Failures around the local transaction, by the numbers of the failure matrix: an order is in the database
 if, and only if, exactly one record about it is visible.
 
-Rows that no database takes part in are in other files.
+The rows without a database are in other files.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def test_row_08_check_during_a_slow_local_transaction(shop: Shop, database: Orde
 
 
 def test_row_09_fenced_local_transaction_cannot_commit(shop: Shop, database: OrderDatabase) -> None:
-    """The check comes first; the database refuses what comes later."""
+    """The check comes first, and the database refuses a later commit."""
 
     def execute(message: MessageExt) -> Any:
         until(lambda: shop.state_of("a") is None, "a check has rolled the half back")
@@ -263,7 +263,7 @@ def test_row_29_purge_keeps_what_a_check_may_need(database: OrderDatabase) -> No
 
 
 def test_service_killed_at_random_places(shop: Shop, database: OrderDatabase) -> None:
-    """TXNKAFKA_KILLS times, in turn with other instances that settle what is left."""
+    """TXNKAFKA_KILLS times, while another instance settles the halves that are left."""
     seed = random.SystemRandom().randrange(1 << 32) if LONG else 35
     rng = random.Random(seed)
     print("TXNKAFKA_SEED", seed)

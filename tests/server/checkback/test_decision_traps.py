@@ -29,7 +29,7 @@ def made(server: DatabaseServer, **options: object) -> DecisionTable:
 
 
 def execute(server: DatabaseServer, statement: str) -> list[object]:
-    """Run one statement on a connection of its own, and return the first column."""
+    """Run one statement on a new connection, and return the first column."""
     connection = server.connect(autocommit=True)
     with connection.cursor() as cursor:
         cursor.execute(statement)

@@ -30,8 +30,8 @@ LOCK_TIMEOUT_MS = 100
 
 
 class Service:
-    """``connect`` opens what ``record`` gets, ``database`` is what the decision table gets. ``first`` are the
-    statements that open a transaction, ``autocommit`` opens a connection without one."""
+    """``connect`` opens the argument of ``record``; ``database`` is the argument of the decision table.
+    ``first`` is the statement that opens a transaction, ``autocommit`` opens a connection without one."""
 
     def __init__(
         self,
@@ -120,7 +120,7 @@ class Local:
         await settled(self._service.decisions.record(self.db, transaction_id))
 
     async def commit(self) -> None:
-        """Commit, also what is left after an error."""
+        """Commit, also after an error."""
         await settled(self.db.commit())
 
     async def rollback(self) -> None:
@@ -129,7 +129,7 @@ class Local:
 
 
 def in_loop(test: Callable[[Any, Service], Coroutine[Any, Any, None]]) -> Callable[[Any, Service], None]:
-    """Run a test in an event loop of its own, with the tables of the service."""
+    """Run a test in a new event loop, with the tables of the service."""
 
     @functools.wraps(test)
     def run(self: Any, service: Service) -> None:
@@ -143,7 +143,7 @@ def in_loop(test: Callable[[Any, Service], Coroutine[Any, Any, None]]) -> Callab
 
 
 class DecisionContract:
-    """What holds for every driver and database."""
+    """The same results with every driver and database."""
 
     @in_loop
     async def test_committed_order_is_committed_message(self, service: Service) -> None:
@@ -239,7 +239,7 @@ class DecisionContract:
         assert await settled(later.purge(soon, undecided=lambda: undecided)) == 503 - 4 + 1
         assert [await service.check(number) for number in sorted(undecided)] == [COMMIT] * 4
         assert await settled(later.purge(soon, undecided=lambda: undecided)) == 0
-        # what was removed has no proof any more: the next check fences it
+        # a removed commit has no proof any more: the next check fences it
         assert await service.check("0001") is ROLLBACK
         assert await service.check("new") is ROLLBACK
         assert await settled(later.purge(soon, undecided=list)) == 4 + 1

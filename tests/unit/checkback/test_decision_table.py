@@ -151,7 +151,7 @@ def test_savepoint_is_refused(tmp_path: Path) -> None:
 
 
 def test_error_in_the_block_of_an_engine_is_the_error_of_record(tmp_path: Path) -> None:
-    """The rollback of ``record`` does not hide its error behind one of SQLAlchemy."""
+    """The rollback of ``record`` does not replace its error by one of SQLAlchemy."""
     engine = create_engine(f"sqlite:///{tmp_path}/db")
     table = DecisionTable(engine)
     table.create()

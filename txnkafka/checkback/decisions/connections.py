@@ -1,8 +1,8 @@
 """Connections of DB-API drivers and of SQLAlchemy under one small interface.
 
-The methods are coroutines. Those of a driver that blocks never wait, so ``run`` ends them in one step; this
-way the decision table is written once for both kinds. No driver is imported here: the class of a connection
-tells its module, which the user has imported.
+The methods are coroutines. With a driver that blocks they never wait, so ``run`` ends them in one step; this
+way the decision table is written once for both kinds. No driver is imported here: it is found by the module
+of the connection's class.
 """
 
 from __future__ import annotations
