@@ -18,8 +18,9 @@ from tests.unit.checkback.resolver_world import (
 )
 from txnkafka import Broker
 from txnkafka.checkback.half_topics import HALF_TOPIC, PARKED_TOPIC
+from txnkafka.checkback.resolver import Resolver
 from txnkafka.client.admin import AlterConfigOp, ConfigResource, ConfigResourceType
-from txnkafka.coordinator.half.half_image import HalfImage, HalfState
+from txnkafka.coordinator.half.half_image import Half, HalfImage, HalfState
 from txnkafka.record.builder import RecordBatchBuilder
 from txnkafka.wire.records.half_records import (
     DecidedBy,
@@ -148,5 +149,5 @@ def _left(world: HalfWorld) -> set[str]:
     }
 
 
-def _halves(resolver: object) -> list[object]:
-    return [half for owner in resolver._core.owners.values() for half in owner.image]  # type: ignore[attr-defined]
+def _halves(resolver: Resolver) -> list[Half]:
+    return [half for owner in resolver._core.owners.values() for half in owner.image]

@@ -76,6 +76,7 @@ def test_the_bytes_of_a_half_and_of_its_decision() -> None:
         bytes.fromhex("0001 0002 6964 0000000000000008"),
         bytes.fromhex("0000 0267 02 01 0004 00000000000007d0 00 00"),
     )
+    assert list(map(int, Outcome)) == [1, 2, 3, 4]
     assert half_key(HalfRecordType.END, "id") == bytes.fromhex("0003 0002 6964")
     assert parked_key("id") == bytes.fromhex("0000 0002 6964")
 

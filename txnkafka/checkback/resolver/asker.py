@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from txnkafka._core.record_list import RecordFuture
     from txnkafka.client.client_config import ClientConfig
+    from txnkafka.client.producer.record_metadata import RecordMetadata
     from txnkafka.client.transport import Transport
     from txnkafka.wire.records.check_records import AskRecord
 
@@ -34,7 +35,7 @@ class Asker:
     async def send(self, asks: Iterable[AskRecord]) -> dict[str, KafkaError]:
         """Append checks, and wait until they are durable; return the errors of those that failed, by id."""
         errors: dict[str, KafkaError] = {}
-        sent: list[tuple[str, RecordFuture[object]]] = []
+        sent: list[tuple[str, RecordFuture[RecordMetadata]]] = []
         for ask in asks:
             try:
                 sent.append((ask.transaction_id, await self._append(*ask.encode())))
@@ -44,18 +45,18 @@ class Asker:
                 errors[ask.transaction_id] = error
         for transaction_id, future in sent:
             await future.batch.done
-            error = future.exception()
-            if isinstance(error, KafkaError):
-                errors[transaction_id] = error
+            failure = future.exception()
+            if isinstance(failure, KafkaError):
+                errors[transaction_id] = failure
         return errors
 
     async def close(self) -> None:
         """Send what waits, and stop."""
         await self._core.close(1_000)
 
-    async def _append(self, key: bytes, value: bytes) -> RecordFuture[object]:
+    async def _append(self, key: bytes, value: bytes) -> RecordFuture[RecordMetadata]:
         core = self._core
         if CHECK_TOPIC not in core.topics:
             await core.partitions_for(CHECK_TOPIC)
         self._next = (self._next + 1) % core.topics[CHECK_TOPIC].count
-        return await core.send(CHECK_TOPIC, key, value, partition=self._next, timestamp=None, headers=None)  # type: ignore[return-value]
+        return await core.send(CHECK_TOPIC, key, value, partition=self._next, timestamp=None, headers=None)

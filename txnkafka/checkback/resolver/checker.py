@@ -17,10 +17,7 @@ from txnkafka.wire.records.half_records import DecidedBy, DecideRecord
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from txnkafka.checkback.resolver.asker import Asker
-    from txnkafka.checkback.resolver.payloads import Payloads
-    from txnkafka.client.reactor import Reactor
-    from txnkafka.coordinator.half.check_schedule import CheckRules
+    from txnkafka.checkback.resolver.parts import Parts
     from txnkafka.coordinator.half.half_image import Half, HalfImage
     from txnkafka.wire.records.half_records import HalfBatch
 
@@ -35,17 +32,16 @@ class Checker:
     number of the last check by id, until a listener has confirmed it."""
 
     def __init__(
-        self, reactor: Reactor, image: HalfImage, rules: CheckRules, number: int, asker: Asker,
-        payloads: Payloads, decide: Callable[[DecideRecord], None],
-    ) -> None:  # fmt: skip
+        self, parts: Parts, image: HalfImage, number: int, decide: Callable[[DecideRecord], None]
+    ) -> None:
         self.sent = 0
         self.unconfirmed: dict[str, int] = {}
-        self._reactor = reactor
+        self._reactor = parts.transport.reactor
         self._image = image
-        self._schedule = CheckSchedule(rules)
+        self._schedule = CheckSchedule(parts.rules)
         self._number = number
-        self._asker = asker
-        self._payloads = payloads
+        self._asker = parts.asker
+        self._payloads = parts.payloads
         self._decide = decide
         self._earlier = Signal()
         self._wakes_at = 0

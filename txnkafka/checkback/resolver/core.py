@@ -12,6 +12,7 @@ from txnkafka.checkback.half_topics import HALF_TOPIC, RESOLVER_GROUP
 from txnkafka.checkback.internal_topics import create_internal_topics
 from txnkafka.checkback.resolver.asker import Asker
 from txnkafka.checkback.resolver.half_owner import HalfOwner
+from txnkafka.checkback.resolver.parts import Parts
 from txnkafka.checkback.resolver.payloads import Payloads
 from txnkafka.checkback.resolver.shared_config import derived
 from txnkafka.client.admin.admin_config import AdminConfig
@@ -49,13 +50,13 @@ class ResolverCore:
         self.owners: dict[int, HalfOwner] = {}
         self._transport = transport
         self._reactor = transport.reactor
-        self._rules = CheckRules(
+        rules = CheckRules(
             config.transaction_timeout, config.transaction_check_interval, config.transaction_check_max,
             config.transaction_check_policy, config.transaction_max_age,
         )  # fmt: skip
-        self._cluster = Cluster(transport, config, allow_auto_creation=False)
+        cluster = Cluster(transport, config, allow_auto_creation=False)
         self._asker = Asker(transport, config)
-        self._payloads = Payloads(self._cluster)
+        self._parts = Parts(transport, config, rules, self._asker, Payloads(cluster))
         self._consumer: ConsumerCore | None = None
         self._is_closed = False
 
@@ -160,9 +161,7 @@ class ResolverCore:
             place = TopicPartition(HALF_TOPIC, number)
             consumer.set_paused([place], is_paused=True)
             consumer.seek(place, 0)
-            owner = self.owners[number] = HalfOwner(
-                self._transport, self.config, self._rules, number, self._asker, self._payloads, self._lost
-            )
+            owner = self.owners[number] = HalfOwner(self._parts, number, self._lost)
             self._spawn(self._begin(consumer, owner, place))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:

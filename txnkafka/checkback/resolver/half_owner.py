@@ -14,12 +14,8 @@ from txnkafka.errors import ClosedError, KafkaError
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from txnkafka.checkback.checkback_config import CheckBackConfig
-    from txnkafka.checkback.resolver.asker import Asker
-    from txnkafka.checkback.resolver.payloads import Payloads
+    from txnkafka.checkback.resolver.parts import Parts
     from txnkafka.client.promise import Task
-    from txnkafka.client.transport import Transport
-    from txnkafka.coordinator.half.check_schedule import CheckRules
     from txnkafka.wire.records.half_records import DecideRecord
 
 LOG = logging.getLogger("txnkafka.checkback")
@@ -44,22 +40,16 @@ class HalfOwner:
     """``end`` is the offset of the log's end at the start: the owner acts once everything before it was
     replayed. ``on_lost`` is called when another owner has fenced this one, or after a failure."""
 
-    def __init__(
-        self, transport: Transport, config: CheckBackConfig, rules: CheckRules, number: int,
-        asker: Asker, payloads: Payloads, on_lost: Callable[[HalfOwner], None],
-    ) -> None:  # fmt: skip
+    def __init__(self, parts: Parts, number: int, on_lost: Callable[[HalfOwner], None]) -> None:
         self.number = number
         self.image = HalfImage()
         self.is_live = False
         self.end = -1
-        self._reactor = reactor = transport.reactor
+        self._reactor = parts.transport.reactor
         self._on_lost = on_lost
-        self._mover = Mover(transport, config, number)
-        self._checker = Checker(reactor, self.image, rules, number, asker, payloads, self._decide)
-        self._settler = Settler(
-            reactor, self.image, self._mover, payloads, number, config.decision_retention,
-            self._checker.failed,
-        )  # fmt: skip
+        self._mover = Mover(parts.transport, parts.config, number)
+        self._checker = Checker(parts, self.image, number, self._decide)
+        self._settler = Settler(parts, self.image, number, self._mover, self._checker.failed)
         self._tasks: list[Task[None]] = []
         self._is_closing = False
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.checkback.half_topics import HALF_TOPIC, PARKED_TOPIC, owner_id
@@ -113,7 +114,7 @@ class Mover:
         for topic in sorted(topics - cluster.topics.keys()):
             try:
                 await cluster.retried(
-                    lambda topic=topic: cluster.topic(topic), _LOOKUP_MS, f"the lookup of topic {topic}"
+                    partial(cluster.topic, topic), _LOOKUP_MS, f"the lookup of topic {topic}"
                 )
             except KafkaError as error:
                 if not isinstance(error.__cause__, UnknownTopicOrPartitionError):

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from txnkafka.checkback.resolver.mover import Mover
-    from txnkafka.checkback.resolver.payloads import Payloads
-    from txnkafka.client.reactor import Reactor
+    from txnkafka.checkback.resolver.parts import Parts
     from txnkafka.coordinator.half.half_image import Half, HalfImage
     from txnkafka.wire.records.half_records import DecideRecord, HalfBatch
 
@@ -36,19 +35,17 @@ _INT63: Final = 1 << 63
 
 
 class Settler:
-    """``retention_ms`` is the time for which outcomes are remembered. ``on_failed`` is called with the id of
-    a decision of the policy that was not written."""
+    """``on_failed`` is called with the id of a decision of the policy that was not written."""
 
     def __init__(
-        self, reactor: Reactor, image: HalfImage, mover: Mover, payloads: Payloads, number: int,
-        retention_ms: int, on_failed: Callable[[str], None],
-    ) -> None:  # fmt: skip
-        self._reactor = reactor
+        self, parts: Parts, image: HalfImage, number: int, mover: Mover, on_failed: Callable[[str], None]
+    ) -> None:
+        self._reactor = parts.transport.reactor
         self._image = image
         self._mover = mover
-        self._payloads = payloads
+        self._payloads = parts.payloads
         self._number = number
-        self._retention_ms = retention_ms
+        self._retention_ms = parts.config.decision_retention
         self._on_failed = on_failed
         self._work = Signal()
         self._decisions: list[DecideRecord] = []

@@ -119,7 +119,8 @@ class HalfImage:
         if record is None:
             self.unreadable += 1
             return None
-        return self._REPLAYS[type(record)](self, offset, record)
+        changed: Half | None = self._REPLAYS[type(record)](self, offset, record)
+        return changed
 
     def _half(self, offset: int, record: HalfRecord) -> Half | None:
         transaction_id = record.transaction_id

@@ -36,13 +36,13 @@ class HalfRecordType(enum.IntEnum):
 
 
 class Outcome(enum.IntEnum):
-    """The outcome of a decision. A half ends with COMMIT, ROLLBACK or PARK; RESUME takes a parked half back
-    to the beginning."""
+    """The outcome of a decision, with the numbers 1 to 4 in the log. A half ends with COMMIT, ROLLBACK or
+    PARK; RESUME takes a parked half back to the beginning."""
 
-    COMMIT = 1
-    ROLLBACK = 2
-    PARK = 3
-    RESUME = 4
+    COMMIT = enum.auto()
+    ROLLBACK = enum.auto()
+    PARK = enum.auto()
+    RESUME = enum.auto()
 
 
 class DecidedBy(enum.IntEnum):
