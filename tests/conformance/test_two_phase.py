@@ -41,7 +41,7 @@ def asked(bootstrap: str, name: str, version: int, **fields: Any) -> Any:
 
 
 def identified(bootstrap: str, name: str, version: int, **fields: Any) -> Any:
-    """InitProducerId of a transactional id, once its coordinator is there."""
+    """InitProducerId of a transactional id, once its coordinator has loaded."""
     while True:
         found = asked(bootstrap, "FindCoordinator", 4, key_type=1, coordinator_keys=(name,)).coordinators[0]
         if not found.error_code:
@@ -55,7 +55,7 @@ def identified(bootstrap: str, name: str, version: int, **fields: Any) -> Any:
 
 
 def answers(bootstrap: str) -> dict[str, Any]:
-    """What a broker says about each combination of the two flags."""
+    """The announced version, and the answer to each combination of the two flags."""
     versions = asked(bootstrap, "ApiVersions", 2)
     found: dict[str, Any] = {
         "announced": next(row.max_version for row in versions.api_keys if row.api_key == 22)
@@ -121,8 +121,9 @@ def values(consumer: Consumer) -> list[bytes | None]:
 
 
 def test_a_prepared_transaction_goes_to_kafka_and_back(kafka: KafkaBroker) -> None:
-    path, now_ms, two_phase = str(kafka.log_dir), SystemClock().now_ms(), {TWO_PHASE: True}
-    settings = {**two_phase, UNSTABLE: True, "transaction.state.log.num.partitions": 4}
+    path, now_ms = str(kafka.log_dir), SystemClock().now_ms()
+    two_phase: dict[str, Any] = {TWO_PHASE: True}
+    settings: dict[str, Any] = {**two_phase, UNSTABLE: True, "transaction.state.log.num.partitions": 4}
     with Broker.open(path, **settings) as broker:
         with broker.admin() as admin:
             admin.create_topic("orders")

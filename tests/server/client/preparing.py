@@ -8,10 +8,11 @@ import sqlite3
 import sys
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from txnkafka import Broker, Producer
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "transaction.two.phase.commit.enable": True,
     "unstable.api.versions.enable": True,
     "num.partitions": 2,
@@ -28,7 +29,7 @@ def database(data: Path) -> sqlite3.Connection:
 
 
 def recovered(broker: Broker, db: sqlite3.Connection) -> Producer:
-    """A producer that has completed what an earlier process has left."""
+    """A producer that has completed the transaction of an earlier process."""
     producer = broker.producer(transactional_id="shop", transaction_two_phase_commit_enable=True)
     producer.init_transactions(keep_prepared=True)
     row = db.execute("SELECT state FROM prepared").fetchone()
@@ -37,7 +38,7 @@ def recovered(broker: Broker, db: sqlite3.Connection) -> Producer:
 
 
 def main(path: str, pipe: Connection) -> None:
-    """Send orders, four in five of which the database commits, until the process is killed."""
+    """Send orders, and commit four in five in the database, until the process is killed."""
     data = Path(path)
     sys.stderr = open(f"{path}.stderr", "a", buffering=1)  # noqa: SIM115
     lines = os.fdopen(os.dup(pipe.fileno()), "w", buffering=1)

@@ -1,4 +1,4 @@
-"""Kept transactions (KIP-939): what the coordinator decides about them, and who may end them."""
+"""Kept transactions (KIP-939): the decisions of the coordinator, and the producer that may end them."""
 
 from __future__ import annotations
 

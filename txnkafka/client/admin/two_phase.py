@@ -37,8 +37,8 @@ class TwoPhaseCalls(TransactionCalls):
         timeout, and hold back read_committed consumers until they are completed or aborted.
 
         ``min_duration_ms`` selects transactions that are open for at least that time, ``pattern`` those
-        whose whole id a regular expression (RE2) matches (KIP-1152). The client that prepares a transaction
-        does not tell the broker: some of them may not be prepared yet."""
+        whose whole id a regular expression (RE2) matches (KIP-1152). The broker is not
+        informed when a client prepares, so some of the transactions may not be prepared yet."""
         listed = await self.list_transactions(states=("Ongoing",), pattern=pattern)
         coordinators = {each.transactional_id: each.coordinator for each in listed}
         described = await self._existing_transactions(coordinators)

@@ -1,8 +1,8 @@
 """``PreparingProgram``: an application that commits to Kafka and to a database, or to neither (KIP-939).
 
 The database decides: its transaction stores the state of the prepared Kafka transaction. It is a variable
-that no fault reaches. A process first fences earlier ones in the database, and then completes what they have
-left.
+that no fault reaches. A process first fences earlier ones in the database, and then completes the transaction
+that is open.
 """
 
 from __future__ import annotations

@@ -230,7 +230,7 @@ def test_an_empty_transaction_is_prepared_and_completed(broker: Broker) -> None:
 
 @pytest.mark.parametrize("commits", [True, False])
 def test_no_transaction_has_the_state_of_an_earlier_one(broker: Broker, commits: bool) -> None:
-    """The database has the state of a transaction without records, and not that of the next one."""
+    """The database has the state of a transaction without records, and not the state of the next one."""
     producer = producer_of(broker)
     producer.init_transactions()
     producer.begin_transaction()
