@@ -21,8 +21,8 @@ Log = list[tuple[int, HalfLogRecord]]
 
 
 class Standing(NamedTuple):
-    """The state of one half. ``nonce`` is that of its HALF record, ``decision`` that of the DECIDE record
-    that counts, ``resume`` likewise for a parked half."""
+    """The state of one half. ``nonce`` identifies its HALF record, ``decision`` the DECIDE record that
+    counts, ``resume`` the record that resumes a parked half."""
 
     state: str
     group: str = ""

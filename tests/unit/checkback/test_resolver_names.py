@@ -14,7 +14,7 @@ def test_names() -> None:
 
 
 def test_the_partition_of_a_half_is_that_of_its_id_as_a_key() -> None:
-    """The numbers are those of Java's ``toPositive(murmur2(id)) % partitions``."""
+    """As in Java: ``toPositive(murmur2(id)) % partitions``."""
     assert [half_partition(name, 8) for name in ("", "a", "order-17", "ü")] == [
         half_partition(name, 8_000) % 8 for name in ("", "a", "order-17", "ü")
     ]

@@ -115,7 +115,7 @@ def test_every_state_survives_compaction(tmp_path: Path) -> None:
             wait_for(lambda: total(resolver)[2:6] == (1, 0, 1, 30), "the settlements")
         world.half("decided")
         world.decide("decided", ROLLBACK)
-        world.decide("decided", COMMIT)  # contrary, while no owner is there
+        world.decide("decided", COMMIT)  # contrary, without an owner
         wait_for(lambda: _rolled(world) and _left(world) == {"prepared", "decided"}, "compaction")
         visible = world.values()
         with world.resolver(FAST) as resolver:

@@ -111,7 +111,7 @@ class Checker:
             self.failed(transaction_id)
 
     def _asks(self, checks: Iterable[Check], payloads: dict[str, tuple[HalfBatch, ...]]) -> list[AskRecord]:
-        """Return the records of checks, without halves that were decided meanwhile."""
+        """Return the records of checks, without halves that have been decided."""
         now_ms = self._reactor.clock.now_ms()
         asks = []
         for transaction_id, ask_no in checks:

@@ -165,7 +165,7 @@ class ResolverCore:
             self._spawn(self._begin(consumer, owner, place))
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> None:
-        """Run work that nobody waits for, and log its failure."""
+        """Run work in the background, and log its failure."""
         task = self._reactor.spawn(work)
 
         def report() -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from txnkafka.coordinator.half.settlement import Settlement
 
 LOG = logging.getLogger("txnkafka.checkback")
-_PATIENCE_MS: Final = 10_000  # for a partition that has no leader; meanwhile the other halves wait
+_PATIENCE_MS: Final = 10_000  # for a partition without a leader, during which the other halves wait
 _LOOKUP_MS: Final = 3_000  # for a topic, which may have been deleted
 _LARGEST: Final = 64 << 20
 _PERMANENT: Final = {

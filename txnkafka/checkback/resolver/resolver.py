@@ -63,7 +63,7 @@ class Resolver(Client[CheckBackConfig]):
                 return
 
     def abandon(self) -> None:
-        """Stop at once, without a word to the brokers, which are about to stop themselves."""
+        """Stop at once, without requests to the brokers, which are about to stop."""
         if not self._is_closed:
             with self._reactor.lock:
                 if self._task is not None:
@@ -71,7 +71,7 @@ class Resolver(Client[CheckBackConfig]):
             super().close()
 
     def close(self) -> None:
-        """Finish, and let another resolver take over. A second call does nothing."""
+        """Finish, and leave the partitions to another resolver. A second call does nothing."""
         if not self._is_closed:
             try:
                 self._reactor.run(self._core.close())

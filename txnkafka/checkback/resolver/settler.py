@@ -1,6 +1,6 @@
 """``Settler``: carries out the decisions of one partition of halves, in the transactions of its mover.
 
-It takes what is there, without a pause: while one transaction is under way, the next decisions come together.
+It settles decisions without a pause: those that arrive during one transaction share the next one.
 A topic that fails does not hold up the others: its halves are settled alone, after a pause, or are parked if
 it will never take them.
 """
@@ -68,7 +68,7 @@ class Settler:
         self._work.notify()
 
     async def turn(self) -> None:
-        """Settle what is there, or wait for it. Raises SettlementError if the mover is fenced."""
+        """Settle decided halves, or wait for one. Raises SettlementError if the mover is fenced."""
         work = self._work.next
         self._prune()
         if await self._settle_decided() or await self._settle_rest(is_idle=False):
@@ -226,7 +226,7 @@ class Settler:
             raise
 
     def _prune(self) -> None:
-        """Forget what was replayed."""
+        """Forget settlements whose records were replayed."""
         image = self._image
         self._busy = {name: half for name, half in self._busy.items() if image.get(name) is half}
         self._alone = {name: each for name, each in self._alone.items() if image.get(name) is each[0]}

@@ -4,8 +4,8 @@ Deadlines are in ticks, milliseconds of a clock that is never set. The wall cloc
 that were written before the partition was loaded, and never delays a check by more than its own time: setting
 a clock makes one check early or late.
 
-A check is counted when a listener has confirmed it, and the next one follows an interval later. A check that
-nobody confirms waits in ``__txn_check`` for a listener; it is repeated rarely, in case it was lost.
+A check is counted when a listener has confirmed it, and the next one follows an interval later. An
+unconfirmed check waits in ``__txn_check`` for a listener; it is repeated rarely, in case it was lost.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class CheckRules:
 
     @property
     def repeat_ms(self) -> int:
-        """The time after which a check that nobody confirmed is repeated."""
+        """The time after which an unconfirmed check is repeated."""
         return max(self.interval_ms, min(self.interval_ms * _REPEAT_INTERVALS, _MOST_REPEAT_MS))
 
 

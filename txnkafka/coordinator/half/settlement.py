@@ -36,7 +36,7 @@ Row = tuple[bytes, bytes | None]
 class Settlement:
     """``batches`` go to the real partitions, ``half_rows`` (key, value) to the partition of ``__txn_half``,
     ``parked_rows`` to the same partition of ``__txn_check_max``. ``halves`` are those that it ends or
-    resumes, ``decisions`` those of the policy."""
+    resumes, ``decisions`` were made by the policy."""
 
     batches: list[HalfBatch] = field(default_factory=list)
     half_rows: list[Row] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Settlement:
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is nothing to write."""
+        """Return whether nothing is to be written."""
         return not (self.batches or self.half_rows or self.parked_rows)
 
     def end(self, half: Half, batches: Iterable[HalfBatch], now_ms: int, reason: str | None = None) -> None:

@@ -47,7 +47,7 @@ class AskRecord(NamedTuple):
 
 class ParkedRecord(NamedTuple):
     """The copy of a parked half, with the fields of its HALF record, the number of its checks and the
-    reason. Its partition is that of the half."""
+    reason. Both have the same partition number."""
 
     transaction_id: str
     producer_group: str

@@ -47,7 +47,7 @@ class Outcome(enum.IntEnum):
 
 class DecidedBy(enum.IntEnum):
     """The author of a decision: the producer itself, the answer to a check, an administrator, or the policy
-    of the resolver for messages that nobody decides."""
+    of the resolver for undecided messages."""
 
     PRODUCER = 0
     CHECK = 1

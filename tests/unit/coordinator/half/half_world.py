@@ -80,7 +80,7 @@ class World:
         return offset
 
     def settle(self, *, crashes: bool) -> None:
-        """Let the owner settle what is there, in one transaction. ``crashes``: it is aborted."""
+        """Let the owner settle all decided halves in one transaction. ``crashes``: it is aborted."""
         content = Settlement()
         for half in chosen(self.image, {}):
             content.end(half, half.batches or self._payloads[half.offset], 3_000)
