@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from txnkafka.checkback.half_core import SentHalf
     from txnkafka.checkback.message import TransactionSendResult
 
-__all__ = ["Half", "TransactionMQProducer"]
-
 
 class _Checked(BlockingProducer):
     """Answers checks in a thread of the pool; coroutines run in the event loop."""
@@ -54,7 +52,7 @@ class _Checked(BlockingProducer):
 
 
 class Half(HalfDraft):
-    """A half for an ``async with`` block; rules and errors are those of ``txnkafka.checkback.Half``."""
+    """A half for an ``async with`` block; for rules and errors see ``txnkafka.checkback.Half``."""
 
     async def prepare(self) -> Self:
         """Write the half, and wait until it is durable. A second call does nothing."""
@@ -105,7 +103,7 @@ class Half(HalfDraft):
 
 
 class TransactionMQProducer:
-    """A producer of a producer group, for one event loop; arguments, settings and errors are those of
+    """A producer of a producer group, for one event loop; for arguments, settings and errors see
     ``txnkafka.checkback.TransactionMQProducer``.
 
     The methods of the listener may be coroutine functions. Otherwise ``execute_local_transaction`` is called
@@ -170,7 +168,10 @@ class TransactionMQProducer:
         self, message: Message, arg: Any, sent: SentHalf
     ) -> tuple[LocalTransactionState, Exception | None]:
         transaction_id = sent.transaction_id
-        given = MessageExt.of(message, transaction_id, self._blocking.group, sent.born_ms)
+        group = self._blocking.group
+        given = MessageExt.of(
+            message, transaction_id=transaction_id, producer_group=group, born_timestamp=sent.born_ms
+        )
         listener: Any = self._blocking.transaction_listener
         try:
             answer = await _result(listener.execute_local_transaction(given, arg))

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 class HalfMessage:
     """A half that is not visible and not rolled back. ``state`` is ``prepared``, ``decided`` (but not
     carried out yet) or ``parked``. Times are milliseconds since 1970, None if unknown. ``asks`` is the
-    number of checks that listeners got, ``reason`` that of a parked half. ``messages`` are only in the result
-    of ``describe_half_message``."""
+    number of checks that listeners got, ``reason`` the reason for parking it. Only the result of
+    ``describe_half_message`` has ``messages``."""
 
     transaction_id: str
     producer_group: str

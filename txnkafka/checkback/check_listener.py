@@ -39,7 +39,7 @@ _COMMIT_MS: Final = 500
 _PAUSE_SECONDS: Final = 1.0
 _MOST_WAITING: Final = 2_000  # RocketMQ's limit; the resolver repeats a check that was left out
 _MOST_REMEMBERED: Final = 10_000
-_LATE_MS: Final = 5_000  # a check of this age may concern a half that was decided meanwhile
+_LATE_MS: Final = 5_000  # the half of a check of this age may be decided
 
 
 class _Check(NamedTuple):
@@ -152,7 +152,7 @@ class CheckListener:
         return bool(waiting)
 
     def hand_over(self, partitions: Collection[TopicPartition]) -> None:
-        """Give up partitions, after a commit of the checks that have begun."""
+        """Commit the checks that have begun, before another process gets the partitions."""
         waiting = self.give_up(partitions)
         ends = {
             place: each.offset for place, each in self._consumer.positions().items() if place in partitions
@@ -163,7 +163,7 @@ class CheckListener:
             LOG.debug("checks may come again: %s", error)
 
     def give_up(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """Make no calls for the checks of these partitions that have not begun; return the first of each."""
+        """Cancel the checks that wait in these partitions; return the first offset of each partition."""
         with self._lock:
             first = self._first_waiting()
             for place in partitions:
@@ -245,8 +245,9 @@ class CheckListener:
         """Return the answer of the listener. An exception counts as UNKNOWN: the half is checked again."""
         first, *others = messages_of(ask.batches)
         message = MessageExt.of(
-            first, ask.transaction_id, self._core.group, ask.born_ms, ask.ask_no, tuple(others)
-        )
+            first, transaction_id=ask.transaction_id, producer_group=self._core.group,
+            born_timestamp=ask.born_ms, check_times=ask.ask_no, others=tuple(others),
+        )  # fmt: skip
         try:
             state = self._answer(message)
         except Exception:

@@ -1,4 +1,4 @@
-"""The place of a client: a ``Broker`` of this process, or brokers behind addresses."""
+"""The broker of a client: a ``Broker`` of this process, or brokers at addresses."""
 
 from __future__ import annotations
 

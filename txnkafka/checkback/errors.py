@@ -20,17 +20,6 @@ from txnkafka.errors import ClientError
 if TYPE_CHECKING:
     from txnkafka.checkback.message import LocalTransactionState
 
-__all__ = [
-    "CheckBackError",
-    "DelayNotSupportedError",
-    "HalfTooLargeError",
-    "ListenerMissingError",
-    "TransactionDecidedError",
-    "TransactionParkedError",
-    "UnknownTransactionError",
-    "WrongGroupError",
-]
-
 
 class CheckBackError(ClientError):
     """Base class of the errors of check-back messages."""
@@ -71,8 +60,8 @@ class WrongGroupError(CheckBackError):
 
 
 class ListenerMissingError(CheckBackError):
-    """The producer has neither a listener nor a decision table, so nothing could answer a check. Raised
-    before anything is sent."""
+    """The producer has no listener and no decision table, which could answer a check. Raised before
+    anything is sent."""
 
 
 class DelayNotSupportedError(CheckBackError):

@@ -134,8 +134,8 @@ class Half(HalfDraft):
         """Write the half, and record the commit in the decision table, with a connection of the database
         whose transaction is open (DB-API or SQLAlchemy).
 
-        Raises IllegalStateError without a table, and the database's error if the half was decided
-        meanwhile: the transaction must be rolled back then."""
+        Raises IllegalStateError without a table, and the database's error if a check has rolled the
+        half back: then the transaction must be rolled back."""
         table = self._table()
         self.prepare()
         table.record(db, self._id)

@@ -23,7 +23,7 @@ def batches_of(
     messages: Iterable[tuple[Message, int]], transaction_id: str, builder: RecordBatchBuilder, now_ms: int
 ) -> tuple[HalfBatch, ...]:
     """Encode messages with their partitions: one batch for each partition, with the records in the order of
-    the messages. The header ``txn.id`` is added. Raises what the builder raises."""
+    the messages. The header ``txn.id`` is added. Raises the errors of the builder."""
     records: dict[tuple[str, int], list[InputRecord]] = {}
     for message, partition in messages:
         headers = [*message.record_headers(), (TXN_ID, transaction_id.encode())]

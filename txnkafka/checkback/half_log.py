@@ -104,8 +104,8 @@ class HalfLog:
         return _standing(image, transaction_id)
 
     async def _visible(self, place: TopicPartition) -> None:
-        """Wait until read_committed consumers get what a partition has now: it may get the marker of a
-        transaction a little later than other partitions."""
+        """Wait until read_committed consumers get all records of a partition up to its present end: the
+        markers of one transaction do not reach all partitions at the same time."""
         end = (await self._all.limits(place))[1]
         while (await self._committed.limits(place))[1] < end:
             await self._cluster.reactor.sleep(_PAUSE_MS)

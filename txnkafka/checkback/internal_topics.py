@@ -24,8 +24,8 @@ _SETTINGS: Final = {
 
 
 async def create_internal_topics(admin: AdminCore, config: CheckBackConfig) -> None:
-    """Create those of ``__txn_half``, ``__txn_check`` and ``__txn_check_max`` that do not exist. Several
-    processes may do it at the same time. Raises what ``create_topic`` raises."""
+    """Create ``__txn_half``, ``__txn_check`` and ``__txn_check_max``, unless they exist. Several processes
+    may do it at the same time. Raises what ``create_topic`` raises."""
     existing = {each.name for each in await admin.list_topics(include_internal=True)}
     partitions = config.half_partitions
     if HALF_TOPIC in existing and not existing.issuperset(_SETTINGS):

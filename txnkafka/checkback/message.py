@@ -105,6 +105,7 @@ class MessageExt(Message):
     def of(
         cls,
         message: Message,
+        *,
         transaction_id: str,
         producer_group: str,
         born_timestamp: int,
@@ -138,8 +139,8 @@ class SendResult(NamedTuple):
 class TransactionSendResult:
     """The result of ``send_message_in_transaction``, which does not wait until the message is visible.
 
-    ``local_transaction_state`` is the answer of the local transaction. ``local_exception`` is what it raised:
-    the state is UNKNOWN then. ``queue_offset`` is the offset of the half in its partition of ``__txn_half``,
+    ``local_transaction_state`` is the answer of the local transaction, UNKNOWN after the exception
+    ``local_exception``. ``queue_offset`` is the offset of the half in its partition of ``__txn_half``,
     as in RocketMQ: the visible record has another."""
 
     send_status: SendStatus

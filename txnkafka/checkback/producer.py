@@ -56,7 +56,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
     ``settings`` are Kafka's of a producer.
 
     ``transaction_listener`` runs local transactions and answers checks, ``check_thread_pool_size`` at a time.
-    ``decisions`` is the decision table of ``half``; without a listener it answers the checks, too.
+    ``decisions`` is the decision table of ``half``; without a listener it answers the checks.
 
     Raises ValueError and TypeError for wrong settings."""
 
@@ -184,7 +184,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
     ) -> Half:
         """Return a half for a ``with`` block, with one message or none; see ``Half``.
 
-        Raises ListenerMissingError if the producer has neither a listener nor a decision table."""
+        Raises ListenerMissingError for a producer without a listener and without a decision table."""
         self._check_half()
         half = Half(self._core, self.decisions, transaction_id, immunity_ms(check_immunity_time_in_seconds))
         if topic is not None:
@@ -222,7 +222,9 @@ class TransactionMQProducer(Client[ProducerConfig]):
         self, listener: TransactionListener, message: Message, arg: Any, sent: SentHalf
     ) -> tuple[LocalTransactionState, Exception | None]:
         transaction_id = sent.transaction_id
-        given = MessageExt.of(message, transaction_id, self.group, sent.born_ms)
+        given = MessageExt.of(
+            message, transaction_id=transaction_id, producer_group=self.group, born_timestamp=sent.born_ms
+        )
         try:
             answer = listener.execute_local_transaction(given, arg)
         except Exception as error:

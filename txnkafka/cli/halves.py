@@ -59,7 +59,7 @@ def halves() -> None:
 def list_(
     messages: Messages, /, *, group: str | None, older_than: float | None, output_format: str, **options: Any
 ) -> int:
-    """List the halves that are neither visible nor rolled back, those that are parked included."""
+    """List the halves that are neither visible nor rolled back, parked ones included."""
     with opened(messages, options) as cluster, cluster.half_admin() as admin:
         found = admin.list_half_messages(group, older_than)
     write_rows([_row(each) for each in found], output_format, COLUMNS, WIDE, Layout(("TRANSACTION-ID",)))
@@ -98,7 +98,7 @@ def show(messages: Messages, /, *, transaction_id: str, output_format: str, **op
 @click.pass_obj
 def decide(messages: Messages, /, *, transaction_id: str, outcome: str, **options: Any) -> int:
     """Commit or roll back a half that is not decided, whatever its producer and listener would answer. First
-    look at the database of the local transaction.
+    check the database of the local transaction.
 
     Exit status: 2 when the half was decided before with the other outcome, is parked, or is unknown."""
     from txnkafka.checkback.message import LocalTransactionState

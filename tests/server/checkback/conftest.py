@@ -1,4 +1,4 @@
-"""Database servers that live as long as the tests.
+"""Database servers that live as long as the tests, and a shop for each test.
 
 Tests with a server that cannot be started here are deselected; the reason is printed at the end.
 """
@@ -11,6 +11,7 @@ import pytest
 
 from tests.server.checkback import database_servers
 from tests.server.checkback.database_servers import DatabaseServer
+from tests.server.checkback.shop import Shop, opened
 
 MISSING = database_servers.missing()
 LEFT_OUT = dict[str, int]()
@@ -35,6 +36,13 @@ def _servers(item: pytest.Item) -> set[str]:
     values = params.params.values() if params else ()
     named = {str(getattr(value, "__name__", value)).partition("_")[0] for value in values}
     return named | set(getattr(item, "fixturenames", ()))
+
+
+@pytest.fixture(params=["embedded", pytest.param("socket", marks=pytest.mark.slow)])
+def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
+    """Producers over a broker in this process; ``rules`` gives a test other settings of the resolver."""
+    with opened(request.param, **getattr(request.function, "rules", {})) as made:
+        yield made
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ from txnkafka import Broker, ConsumerRecord, TopicPartition
 from txnkafka.checkback import (
     CheckBackAdmin,
     LocalTransactionState,
+    Message,
     MessageExt,
     TransactionListener,
     TransactionMQProducer,
@@ -75,7 +76,7 @@ def _answer(answer: Any, msg: MessageExt) -> Any:
 
 
 class Shop:
-    """``place`` is what a producer takes: the broker, or an address that it serves."""
+    """``place`` is the argument of a producer: the broker, or an address that it serves."""
 
     def __init__(self, broker: Broker, place: Broker | str, rules: dict[str, Any]) -> None:
         self.broker = broker
@@ -136,6 +137,20 @@ def until(found: Callable[[], T], what: str, seconds: float = SECONDS) -> T:
         assert time.monotonic() < end, f"not within {seconds} s: {what}"
         time.sleep(0.02)
     return result
+
+
+def rules(**settings: Any) -> Any:
+    """Give a test other settings of the resolver."""
+
+    def with_rules(function: Any) -> Any:
+        function.rules = settings
+        return function
+
+    return with_rules
+
+
+def message(value: bytes = b"a book", topic: str = "orders", **options: Any) -> Message:
+    return Message(topic, value, **options)
 
 
 @contextlib.contextmanager

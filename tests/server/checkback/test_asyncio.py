@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import aiosqlite
 import pytest
 
-from tests.server.checkback.shop import COMMIT, ROLLBACK, UNKNOWN, Shop, opened, until
+from tests.server.checkback.shop import COMMIT, ROLLBACK, UNKNOWN, Shop, until
 from txnkafka.aio.checkback import TransactionMQProducer
 from txnkafka.checkback import (
     AsyncDecisionTable,
@@ -23,12 +22,6 @@ from txnkafka.checkback import (
 )
 
 MESSAGE = Message("orders", b"a book", keys=b"anna")
-
-
-@pytest.fixture(params=["embedded", pytest.param("socket", marks=pytest.mark.slow)])
-def shop(request: pytest.FixtureRequest) -> Iterator[Shop]:
-    with opened(request.param) as made:
-        yield made
 
 
 class Listener:

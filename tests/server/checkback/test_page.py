@@ -1,4 +1,4 @@
-"""The examples of docs/check-back.md run, and print what the page shows; its tables name what is there."""
+"""The examples of docs/check-back.md print the shown output; its tables name all settings and errors."""
 
 from __future__ import annotations
 

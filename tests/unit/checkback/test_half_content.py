@@ -83,7 +83,9 @@ def test_two_batches_in_one_place_are_damage() -> None:
 
 def test_a_message_for_a_listener_has_the_facts_of_its_half() -> None:
     message = Message("orders", b"a book", keys="anna", headers=[("a", b"1")])
-    found = MessageExt.of(message, "order-1", "shop", 5, 2)
+    found = MessageExt.of(
+        message, transaction_id="order-1", producer_group="shop", born_timestamp=5, check_times=2
+    )
     assert (found.topic, found.body, found.keys, found.headers) == (
         "orders",
         b"a book",
