@@ -86,6 +86,8 @@ class PreparingProgram(TransactionalProgram):
         settings = {
             "transactional.id": self.transactional_id,
             "transaction.two.phase.commit.enable": "true",
+            # no timeout of the transaction ends a batch that a recreated topic refuses again and again
+            "delivery.timeout.ms": 1_000,
         }
         return self.new_core(self.transport(), **settings)
 
