@@ -26,7 +26,7 @@ STORM = replace(
 def test_records_are_there_exactly_if_the_database_committed(seed: int) -> None:
     report = simulate(seed, 2_500, STORM)
     assert report.findings == []
-    assert report.counts["transaction committed"] > 10
+    assert report.counts["transaction committed"]
 
 
 def test_a_kept_transaction_that_is_aborted_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

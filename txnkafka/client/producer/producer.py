@@ -214,8 +214,9 @@ class Producer(Client[ProducerConfig]):
         the transaction of your database (KIP-939). ``close`` leaves a prepared transaction open.
 
         Raises InvalidTxnStateError without ``transaction.two.phase.commit.enable``; UnsupportedVersionError
-        from a cluster before ``transaction.version`` 2 (KIP-890); IllegalStateError outside of a transaction; TransactionAbortableError if a record has failed; KafkaTimeoutError after
-        ``max.block.ms``: the same call continues it."""
+        from a cluster before ``transaction.version`` 2 (KIP-890); IllegalStateError outside of a transaction;
+        TransactionAbortableError if a record has failed; KafkaTimeoutError after ``max.block.ms``: the same
+        call continues it."""
         return self._reactor.run(self._core.prepare())
 
     def complete_transaction(self, state: PreparedTxnState | str) -> None:
