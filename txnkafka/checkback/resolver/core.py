@@ -12,6 +12,7 @@ from txnkafka.checkback.half_topics import HALF_TOPIC, RESOLVER_GROUP
 from txnkafka.checkback.internal_topics import create_internal_topics
 from txnkafka.checkback.resolver.asker import Asker
 from txnkafka.checkback.resolver.half_owner import HalfOwner
+from txnkafka.checkback.resolver.pace import Pace
 from txnkafka.checkback.resolver.parts import Parts
 from txnkafka.checkback.resolver.payloads import Payloads
 from txnkafka.checkback.resolver.shared_config import derived
@@ -38,6 +39,7 @@ _MOST_RECORDS: Final = 200  # replayed at a time, while other tasks wait
 _POLL_MS: Final = 500  # a change of the assignment waits for the next poll, records do not
 _SESSION_MS: Final = 6_000  # the least that brokers allow by default
 _HEARTBEAT_MS: Final = 1_000
+_MAX_POLL_MS: Final = 10_000  # the others wait so long for a member that hangs in a rebalance
 _LOADING_MS: Final = 50
 _PAUSE_MS: Final = 1_000  # after an error, and before a lost partition is taken again
 
@@ -58,6 +60,7 @@ class ResolverCore:
         self._asker = Asker(transport, config)
         self._parts = Parts(transport, config, rules, self._asker, Payloads(cluster))
         self._consumer: ConsumerCore | None = None
+        self._pace = Pace(transport.reactor)
         self._is_closed = False
 
     def status(self) -> list[OwnerStatus]:
@@ -110,8 +113,9 @@ class ResolverCore:
         settings = derived(
             ConsumerConfig, self.config, group_id=RESOLVER_GROUP, enable_auto_commit=False,
             group_instance_id=self.config.group_instance_id, session_timeout_ms=_SESSION_MS,
-            heartbeat_interval_ms=_HEARTBEAT_MS, partition_assignment_strategy="cooperative-sticky",
-            auto_offset_reset="earliest", allow_auto_create_topics=False,
+            heartbeat_interval_ms=_HEARTBEAT_MS, max_poll_interval_ms=_MAX_POLL_MS,
+            partition_assignment_strategy="cooperative-sticky", auto_offset_reset="earliest",
+            allow_auto_create_topics=False,
         )  # fmt: skip
         consumer = ConsumerCore(self._transport, settings, None, None)
         consumer.subscribe([HALF_TOPIC], None)
@@ -135,14 +139,16 @@ class ResolverCore:
             owner = self.owners.get(record.partition)
             if owner is not None:
                 owner.replay(record.offset, record.key, record.value)
+        changed = {record.partition for record in found}
         for owner in list(self.owners.values()):
             state = consumer.subscription.assigned.get(TopicPartition(HALF_TOPIC, owner.number))
-            if state is not None:
+            if state is not None and (owner.number in changed or not owner.is_live):
                 owner.advance(state.position)
         if is_loading:
             self._report()
-        if is_loading and found:
-            await self._reactor.sleep(1)  # other tasks have their turn
+        pause_ms = 1 if is_loading else self._pace.pause_ms()
+        if found and pause_ms:
+            await self._reactor.sleep(pause_ms)  # other tasks have their turn
 
     def _report(self) -> None:
         owners = self.owners.values()

@@ -119,10 +119,12 @@ class Settler:
 
     def _next(self) -> list[Half]:
         """Return the halves to settle next: as many as possible, in turn with one that is settled alone."""
-        if not self._was_alone and (half := self._next_alone()) is not None:
-            self._was_alone = True
-            return [half]
-        self._was_alone = False
+        alone = self._next_alone()
+        together = [] if alone is not None and not self._was_alone else self._next_together()
+        self._was_alone = not together and alone is not None
+        return together if together or alone is None else [alone]
+
+    def _next_together(self) -> list[Half]:
         kept = {name: half for name, (half, _) in self._alone.items()}
         halves = []
         for half in chosen(self._image, self._busy | kept):
