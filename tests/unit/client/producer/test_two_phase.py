@@ -301,3 +301,24 @@ def test_for_asyncio(broker: Broker) -> None:
 
     asyncio.run(run())
     assert values(broker) == [b"1"]
+
+
+def test_offsets_of_a_group_are_prepared_with_the_records(broker: Broker) -> None:
+    with broker.producer() as source:
+        source.send("input", b"1").result()
+    consumer = broker.consumer("input", group_id="copiers", enable_auto_commit=False)
+    while not consumer.poll(1.0):
+        pass
+    producer = producer_of(broker)
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.send("orders", b"1")
+    producer.send_offsets_to_transaction(consumer.positions(), consumer.group_metadata())
+    state = producer.prepare_transaction()
+    producer.close()
+    with broker.admin() as admin:
+        assert admin.list_group_offsets("copiers") == {}
+        restarted(broker).complete_transaction(state)
+        (offset,) = admin.list_group_offsets("copiers").values()
+    assert (offset.offset, values(broker)) == (1, [b"1"])
+    consumer.close()
