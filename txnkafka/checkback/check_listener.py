@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Answer = Callable[[MessageExt], LocalTransactionState | None]
 
 LOG = logging.getLogger("txnkafka.checkback")
-_POLL_MS: Final = 60_000
+_POLL_MS: Final = 5_000  # a member learns of new partitions at the beginning of a poll
 _COMMIT_MS: Final = 500
 _PAUSE_SECONDS: Final = 1.0
 _MOST_WAITING: Final = 2_000  # RocketMQ's limit; the resolver repeats a check that was left out

@@ -19,7 +19,7 @@ from txnkafka.checkback.errors import (
 )
 from txnkafka.checkback.half_content import batches_of
 from txnkafka.checkback.half_log import HalfLog, Standing
-from txnkafka.checkback.half_topics import HALF_TOPIC, half_partition
+from txnkafka.checkback.half_topics import CHECK_TOPIC, HALF_TOPIC, half_partition
 from txnkafka.checkback.internal_topics import create_internal_topics
 from txnkafka.checkback.message import LocalTransactionState
 from txnkafka.checkback.targets import Targets
@@ -102,7 +102,8 @@ class HalfCore:
     async def start(self, topics: CheckBackConfig) -> None:
         """Create the topics if they are missing, and look them up."""
         await create_internal_topics(self._admin, topics)
-        await self.producer.partitions_for(HALF_TOPIC)
+        for topic in (HALF_TOPIC, CHECK_TOPIC):  # a broker may learn of a new topic a little later
+            await self.producer.partitions_for(topic)
 
     async def close(self, timeout_ms: float | None) -> None:
         """Wait until the decisions that were appended are acknowledged, and stop."""

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("txnkafka.checkback")
 _SESSION_MS: Final = 6_000  # the least that brokers allow by default
 _HEARTBEAT_MS: Final = 1_000
+_METADATA_MS: Final = 10_000
 RESOLVER_SETTINGS: Final = frozenset(config_defs(CheckBackConfig)) - frozenset(config_defs(ClientConfig))
 
 
@@ -246,6 +247,7 @@ class TransactionMQProducer(Client[ProducerConfig]):
         shared = {each: getattr(self.config, each.replace(".", "_")) for each in config_defs(ClientConfig)}
         settings = {
             **shared, "group.id": check_group(self.group), "session.timeout.ms": _SESSION_MS,
+            "metadata.max.age.ms": min(self.config.metadata_max_age_ms, _METADATA_MS),
             "heartbeat.interval.ms": _HEARTBEAT_MS, "partition.assignment.strategy": "cooperative-sticky",
             "auto.offset.reset": "earliest", "enable.auto.commit": False,
         }  # fmt: skip

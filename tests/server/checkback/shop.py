@@ -17,6 +17,7 @@ from txnkafka.checkback import (
     TransactionListener,
     TransactionMQProducer,
 )
+from txnkafka.checkback.half_topics import HALF_TOPIC
 from txnkafka.checkback.resolver import Resolver
 from txnkafka.testing.settings import SETTINGS
 
@@ -162,6 +163,8 @@ def opened(kind: str, broker_settings: Mapping[str, Any] = SETTINGS, **rules: An
         with broker.admin() as admin:
             admin.create_topic("orders", partitions=1)
             admin.create_topic("bills", partitions=3)
+            count = chosen.get("half_partitions", 8)
+            admin.create_topic(HALF_TOPIC, partitions=count, config={"cleanup.policy": "compact"})
         place: Broker | str = broker
         if kind == "socket":
             place = broker.serve("127.0.0.1:0")
