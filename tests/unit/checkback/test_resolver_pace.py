@@ -22,9 +22,9 @@ def test_a_small_load_is_not_paused() -> None:
 
 def test_a_large_load_is_paused_until_it_ends() -> None:
     pauses = _pauses(1, 100)
-    assert (pauses[:11], set(pauses[11:])) == ([0] * 11, {5})
+    assert (pauses[:11], set(pauses[11:])) == ([0] * 11, {3})
     reactor = FakeReactor()
     pace = Pace(reactor)
-    assert [pace.pause_ms() for _ in range(12)][-1] == 5
+    assert [pace.pause_ms() for _ in range(12)][-1] == 3
     reactor.fake_clock.ms += 1_000
     assert pace.pause_ms() == 0
