@@ -40,7 +40,7 @@ ORDINARY = replace(
     copier_protocols=("classic",), reader_protocols=("classic",), assignment_interval_ms=0, purge=0.0,
     cut=0.0, commit_at_once=0.0, upgrade=0.0, checkpoint=0.0,
     flushes_each=False, deletes_records=False, alters_settings=False, metadata_snapshot_bytes=20 << 20,
-    small_fetches=0.0, preparers=0,
+    small_fetches=0.0, preparers=0, shops=0,
 )  # fmt: skip
 
 

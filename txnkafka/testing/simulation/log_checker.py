@@ -24,7 +24,7 @@ from txnkafka.testing.simulation.log_files import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Set
+    from collections.abc import Iterator, Mapping, Set
 
 _SEQUENCES: Final = 2**31
 _LARGEST_EPOCH: Final = 32767

@@ -11,6 +11,7 @@ from txnkafka.broker.requests import NewTopic
 from txnkafka.error_codes import ErrorCode
 from txnkafka.testing.simulation.history import Topic
 from txnkafka.testing.simulation.registrar_program import TRIMMED_TOPIC
+from txnkafka.testing.simulation.shops import SHOP_TOPICS
 from txnkafka.wire.records import (
     TransactionMetadata,
     TransactionState,
@@ -63,7 +64,7 @@ def broker_config(swarm: Swarm) -> BrokerConfig:
         transaction_two_phase_commit_enable=swarm.preparers > 0,
         unstable_api_versions_enable=swarm.preparers > 0,
     )
-    if not swarm.has_groups:
+    if not swarm.uses_groups:
         return config
     return replace(
         config,
@@ -95,21 +96,23 @@ def topics_of(swarm: Swarm) -> list[Topic]:
     return topics
 
 
-def create_topics(node: SimulatedNode, topics: Sequence[Topic], *, has_groups: bool) -> None:
+def create_topics(node: SimulatedNode, topics: Sequence[Topic], swarm: Swarm) -> None:
     """Create the topics and the logs of the coordinators, before any client begins."""
     broker = node.broker
     assert broker is not None
     results: list[ErrorCode] = []
     wanted = [NewTopic(topic.name, topic.partitions, configs=CONFIGS[topic.name]) for topic in topics]
+    if swarm.shops:
+        wanted += [NewTopic(name, count, configs=configs) for name, (count, configs) in SHOP_TOPICS.items()]
     host = CallerHost(broker, node.now_ms)
     host.call(
         broker.topics.create, wanted, lambda answers: results.extend(answer.error for answer in answers)
     )
     host.call(broker.transactions.find, "any")
-    if has_groups:
+    if swarm.uses_groups:
         host.call(broker.groups.find, "any")
     host.idle()
-    assert results == [ErrorCode.NONE] * len(topics), results
+    assert results == [ErrorCode.NONE] * len(wanted), results
     node.files.settled = len(node.files.journal)
 
 

@@ -19,11 +19,12 @@ from txnkafka.testing.simulation.idempotent_program import IdempotentProgram
 from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
 from txnkafka.testing.simulation.preparing_program import PreparingProgram
-from txnkafka.testing.simulation.quiet import Quiet, checked_end
+from txnkafka.testing.simulation.quiet import Quiet, checked_end, directory_of
 from txnkafka.testing.simulation.reading_program import ReadingProgram
 from txnkafka.testing.simulation.registrar_program import RegistrarProgram
 from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
 from txnkafka.testing.simulation.scheduler import Scheduler
+from txnkafka.testing.simulation.shops import SETTLE_MS, Shops
 from txnkafka.testing.simulation.swarm import Swarm
 from txnkafka.testing.simulation.transactional_program import TransactionalProgram
 
@@ -95,6 +96,7 @@ class Simulation:
         self.producers: list[Producer | Sending] = []
         self.consumers: list[ReadingProgram] = []
         self.members: GroupMembers | None = None
+        self.shops: Shops | None = None
         self._version_1: list[str] = []
         self._hostile: set[str] = set()  # transactional ids of the hostile producer
         self._preparing: list[str] = []  # transactional ids with two-phase commit
@@ -107,7 +109,7 @@ class Simulation:
         """Run everything except the checks of the history."""
         self.network.is_calm = True
         self.node.start()
-        create_topics(self.node, self.topics, has_groups=self.swarm.has_groups)
+        create_topics(self.node, self.topics, self.swarm)
         ids = [f"id-{number}" for number in range(self.swarm.producers)]
         self._preparing = [f"prepared-{number}" for number in range(self.swarm.preparers)]
         self._version_1 = [each for each in ids if self._random.random() < 0.3]
@@ -132,6 +134,9 @@ class Simulation:
         if self.swarm.has_groups:
             self.members = GroupMembers(self.world, self._derived(), self._derived, self.topics)
             self.members.begin()
+        if self.swarm.shops:
+            self.shops = Shops(self.world, self._derived)
+            self.shops.begin()
         while self.scheduler.events < events and not self._problems:
             self._storm(events)
             if self._random.random() < 0.3:
@@ -221,8 +226,9 @@ class Simulation:
     def _settle_ms(self) -> int:
         """Return the maximum duration, in milliseconds, of a storm's effects."""
         swarm = self.swarm
-        groups_ms = 3 * (swarm.session_timeout_ms + swarm.rebalance_timeout_ms) if swarm.has_groups else 0
-        return swarm.transaction_timeout_ms + 3_000 + swarm.longest_hold_us // _MS + groups_ms
+        groups_ms = 3 * (swarm.session_timeout_ms + swarm.rebalance_timeout_ms) if swarm.uses_groups else 0
+        shops_ms = SETTLE_MS if swarm.shops else 0
+        return swarm.transaction_timeout_ms + 3_000 + swarm.longest_hold_us // _MS + groups_ms + shops_ms
 
     def _calm(self) -> None:
         """Run a window without faults, after which everything must have progressed."""
@@ -239,6 +245,8 @@ class Simulation:
         self.world.is_ending = True
         self.scheduler.run(self.scheduler.now_us + (self._settle_ms() + 2_000) * _MS)
         self._problems += checked_end(self.node, self.producers, self.consumers, self.history, self.swarm)
+        if self.shops is not None and self.node.broker is not None:
+            self._problems += self.shops.problems(directory_of(self.node))
         self.counts["retention"] += self.history.log_starts.get(("r", 0), 0) > 0
 
     def findings(self) -> list[str]:

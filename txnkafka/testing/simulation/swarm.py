@@ -29,6 +29,7 @@ FAULTS: Final = (
 
 ASSIGNORS: Final = ("range", "roundrobin", "sticky", "cooperative-sticky")
 _NOT_IN_PAGE_CACHE: Final = ("power cut", "disk error")
+_WEEK_MS: Final = 604_800_000
 _DENSE: Final = 0.4  # fraction of the seeds
 _OF_THE_DISK: Final = ("power cut", "kill", "disk error", "full disk")
 _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
@@ -37,7 +38,8 @@ _PROTOCOLS: Final = (("classic",), ("consumer",), ("classic", "consumer"))
 @dataclass(frozen=True, slots=True)
 class Swarm:
     """Rates are probabilities per message; times whose names end with ``_us`` are microseconds;
-    ``fault_every`` is a number of events; ``preparers`` are producers with two-phase commit. Probabilities:
+    ``fault_every`` is a number of events; ``preparers`` are producers with two-phase commit, ``shops`` send
+    transactional messages. Probabilities:
     ``purge``, that a version 1 producer drops batches without a response and reuses their sequences;
     ``commit_at_once``, that a version 2 producer commits from within the broker's process; ``upgrade``, that
     a version 1 producer continues with version 2 before a transaction; ``checkpoint``, that the recovery
@@ -88,6 +90,7 @@ class Swarm:
     small_fetches: float
     assignor: str
     preparers: int
+    shops: int
 
     @property
     def is_durable(self) -> bool:
@@ -104,10 +107,17 @@ class Swarm:
         """True if clients use the group coordinator."""
         return self.copiers + self.group_consumers + self.offset_keepers > 0
 
+    @property
+    def uses_groups(self) -> bool:
+        """True if any client is a member of a group, also within the package."""
+        return self.has_groups or self.shops > 0
+
     @classmethod
     def draw(cls, random: Random) -> Swarm:
         """Draw the swarm of a seed from ``random``."""
         swarm = cls._draw(random)
+        if swarm.shops:  # an idle resolver must not lose its transactional ids again and again
+            swarm = replace(swarm, transactional_id_expiration_ms=_WEEK_MS)
         return swarm._of_transactions(random) if random.random() < _DENSE else swarm
 
     def _of_transactions(self, random: Random) -> Swarm:
@@ -127,6 +137,7 @@ class Swarm:
             copiers=0,
             group_consumers=0,
             offset_keepers=0,
+            shops=0,
         )
 
     @classmethod
@@ -161,7 +172,7 @@ class Swarm:
             segment_bytes=random.choice((700, 4_000, 4_000, 16_000, 16_000)),
             retention_bytes=random.choice((-1, 4_000)),
             transaction_timeout_ms=random.choice((300, 1_000, 3_000)),
-            transactional_id_expiration_ms=random.choice((700, 604_800_000, 604_800_000)),
+            transactional_id_expiration_ms=random.choice((700, _WEEK_MS, _WEEK_MS)),
             forgets_producers=random.random() < 0.15,
             copiers=random.choice((0, 1, 2, 2, 3)),
             group_consumers=random.choice((0, 1, 2, 3)),
@@ -190,12 +201,13 @@ def _of_the_registry(random: Random) -> dict[str, Any]:
         "alters_settings": random.random() < 0.3,
         "metadata_snapshot_bytes": random.choice((20 << 20, 200, 1_000)),
         "small_fetches": random.choice((0.0, 0.1, 0.6)),
-        "preparers": _preparers(random),
+        **_apart(random),
     }
 
 
-def _preparers(random: Random) -> int:
-    """Draw the number of producers with two-phase commit, and leave later draws of the seed as they are."""
+def _apart(random: Random) -> dict[str, Any]:
+    """Draw the numbers of producers with two-phase commit and of shops, and leave later draws of the seed as
+    they are."""
     apart = type(random)()
     apart.setstate(random.getstate())
-    return apart.choice((0, 0, 0, 1, 2))
+    return {"preparers": apart.choice((0, 0, 0, 1, 2)), "shops": apart.choice((0, 0, 0, 0, 1, 2))}
