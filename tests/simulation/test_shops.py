@@ -15,7 +15,7 @@ from tests.simulation.test_simulation import ORDINARY
 from txnkafka.checkback.message import LocalTransactionState
 from txnkafka.checkback.resolver import core, settler
 from txnkafka.client.consumer.consumer_config import ConsumerConfig
-from txnkafka.coordinator.half.check_schedule import CheckSchedule
+from txnkafka.coordinator.half.check_schedule import NEVER, CheckSchedule
 from txnkafka.coordinator.half.settlement import Settlement, chosen
 from txnkafka.testing.simulation.shop_database import ShopDatabase
 from txnkafka.testing.simulation.simulation import simulate
@@ -47,6 +47,7 @@ def test_an_outcome_that_is_not_kept_is_found(monkeypatch: pytest.MonkeyPatch) -
     assert "visible 2 times, and the database has it 1 times" in findings(STORM, events=5_000)
 
 
+@pytest.mark.slow
 def test_a_resolver_that_believes_aborted_settlements_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     original = core.derived
 
@@ -70,10 +71,11 @@ def test_a_half_that_is_settled_twice_is_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_checks_that_are_not_sent_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CheckSchedule, "due", lambda *_: [])
+    monkeypatch.setattr(CheckSchedule, "next", NEVER)
     assert "undecided: half " in findings(STORM, events=5_000)
 
 
+@pytest.mark.slow
 def test_a_check_that_does_not_fence_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """It looks for the row of an order whose transaction has not committed yet."""
 
