@@ -183,9 +183,7 @@ class Reader(threading.Thread):
     def end(self) -> None:
         """Read what is there, and stop. The server is there again, and no transaction is open."""
         consumer, deadline = Consumer(self._settings), time.monotonic() + SECONDS
-        wanted = {
-            each.partition: consumer.get_watermark_offsets(each, SECONDS)[1] for each in self._assigned
-        }
+        wanted = {each.partition: consumer.get_watermark_offsets(each, SECONDS)[1] for each in self._assigned}
         consumer.close()
         while self._ends != wanted:
             if time.monotonic() > deadline:

@@ -177,9 +177,7 @@ def test_the_contest_is_held_without_a_side_that_is_missing() -> None:
     sides = [FakeSide("ours", [1] * 3, []), Missing("theirs", "there is no go")]
     limits = [Limit("theirs", 1), Limit("ours", 1, "MB")]
     wanted = [Comparison("ours", "theirs", 2.0)]
-    outcome = run_contest(
-        Contest("fake", "records", lambda: 10, lambda: sides, wanted, 3, "", limits)
-    )
+    outcome = run_contest(Contest("fake", "records", lambda: 10, lambda: sides, wanted, 3, "", limits))
     assert list(outcome.contest.comparisons) == []
     assert [limit.side for limit in outcome.contest.limits] == ["ours"]
     assert outcome.missed == 1  # it has 1.5 MB
@@ -201,9 +199,7 @@ def test_transactions_have_a_rate_by_the_wall_clock_and_percentiles_of_all_round
         Limit("ours", 50, "ms, wall clock"),
         Limit("ours", 20, "CPU-ms"),
     ]
-    outcome = run_contest(
-        Contest("fake", "transactions", lambda: 40, lambda: sides, [], 3, "", limits)
-    )
+    outcome = run_contest(Contest("fake", "transactions", lambda: 40, lambda: sides, [], 3, "", limits))
     (ours,) = outcome.sides.values()
     assert (ours.percentile(50), ours.percentile(66), ours.percentile(67)) == (0.01, 0.01, 0.07)
     assert [outcome.figures(limit) for limit in limits] == [[70], [50, 50, 50], [25, 25, 175]]

@@ -35,14 +35,14 @@ def registry() -> Iterator[Registry]:
     ids=str,
 )
 def test_references_that_are_none(registry: Registry, references: Any) -> None:
-    registry.documents["/schemas/ids/1"] = {"schema": "\"string\"", "references": references}
+    registry.documents["/schemas/ids/1"] = {"schema": '"string"', "references": references}
     with pytest.raises(DecodeError, match="schema 1: its references cannot be read"):
         RegistryDecoder(registry.url)(framed(1, b""))
 
 
 def test_a_subject_that_no_address_can_have(registry: Registry) -> None:
     references = [{"subject": "\ud800", "version": 1}]
-    registry.documents["/schemas/ids/1"] = {"schema": "\"string\"", "references": references}
+    registry.documents["/schemas/ids/1"] = {"schema": '"string"', "references": references}
     with pytest.raises(DecodeError, match=r"the registry .* has no version 1 of"):
         RegistryDecoder(registry.url)(framed(1, b""))
 
@@ -51,7 +51,7 @@ def test_references_one_behind_the_other(registry: Registry) -> None:
     for number in range(600):
         references = [{"subject": f"s{number}", "version": 1}]
         path = f"/subjects/s{number - 1}/versions/1" if number else "/schemas/ids/1"
-        registry.documents[path] = {"schema": "\"string\"", "references": references}
+        registry.documents[path] = {"schema": '"string"', "references": references}
     with pytest.raises(DecodeError, match="schema 1: its references are nested too deeply"):
         RegistryDecoder(registry.url)(framed(1, b""))
     assert len(registry.asked) < 100
@@ -60,7 +60,7 @@ def test_references_one_behind_the_other(registry: Registry) -> None:
 def test_references_are_limited_in_size(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("txnkafka.decoding.registry.MAX_TEXT", 1000)
     references = [{"subject": f"s{number}", "version": 1} for number in range(9)]
-    registry.documents["/schemas/ids/1"] = {"schema": "\"string\"", "references": references}
+    registry.documents["/schemas/ids/1"] = {"schema": '"string"', "references": references}
     for number in range(9):
         registry.documents[f"/subjects/s{number}/versions/1"] = {"schema": f"{'x' * 300}"}
     with pytest.raises(DecodeError, match="schema 1: its references have more than 1000 characters"):
@@ -71,7 +71,7 @@ def test_references_are_limited_in_size(registry: Registry, monkeypatch: pytest.
 def test_kept_schemas_are_limited_in_size(registry: Registry, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("txnkafka.decoding.registry.MAX_TEXT", 1000)
     for number in range(3):
-        registry.documents[f"/schemas/ids/{number}"] = {"schema": " " * 400 + "\"null\""}
+        registry.documents[f"/schemas/ids/{number}"] = {"schema": " " * 400 + '"null"'}
     decode = RegistryDecoder(registry.url)
     for number in (0, 1, 2, 2, 0):
         assert decode(framed(number, b"")) is None
