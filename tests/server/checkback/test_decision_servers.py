@@ -13,6 +13,7 @@ from sqlalchemy import create_engine
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 
+from tests.conftest import LONG
 from tests.server.checkback.database_servers import DatabaseServer
 from tests.unit.checkback.decision_contract import DecisionContract, Service
 
@@ -108,9 +109,10 @@ def mariadb_async_session(server: DatabaseServer) -> Service:
 
 
 WAYS = [value for name, value in list(globals().items()) if name.startswith(("postgresql_", "mariadb_"))]
+CHOSEN = WAYS if LONG else WAYS[::4]
 
 
-@pytest.mark.parametrize("service", WAYS, ids=lambda way: way.__name__, indirect=True)
+@pytest.mark.parametrize("service", CHOSEN, ids=lambda way: way.__name__, indirect=True)
 class TestDecisionTable(DecisionContract):
     """The contract, by each driver."""
 
