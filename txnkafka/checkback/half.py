@@ -6,7 +6,7 @@ import logging
 from typing import TYPE_CHECKING, Any, Self
 
 from txnkafka.checkback.errors import TransactionDecidedError
-from txnkafka.checkback.half_core import OUTCOMES, STATES, Decision, SentHalf
+from txnkafka.checkback.half_core import OUTCOMES, STATES, Decision
 from txnkafka.checkback.message import LocalTransactionState, Message
 from txnkafka.errors import IllegalStateError, KafkaError
 from txnkafka.wire.records.half_records import Outcome
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Buffer
 
-    from txnkafka.checkback.errors import TransactionDecidedError
-from txnkafka.checkback.half_core import HalfCore
+    from txnkafka.checkback.half_core import HalfCore, SentHalf
 
 LOG = logging.getLogger("txnkafka.checkback")
 

@@ -69,8 +69,9 @@ class ClassicMembership(Membership):
 
     def _join_request(self) -> Any:
         swarm = self._world.swarm
+        name = swarm.assignor if len(swarm.reader_protocols) == 1 else _RANGE  # as the other members
         request = JoinGroup(
-            self.identity, _CONSUMER, (Protocol(_RANGE, _subscription(self._topics)),),
+            self.identity, _CONSUMER, (Protocol(name, _subscription(self._topics)),),
             swarm.session_timeout_ms, swarm.rebalance_timeout_ms, self._client.name,
         )  # fmt: skip
 

@@ -56,7 +56,10 @@ class GroupMembers:
             self._is_version_1[transactional_id] = is_version_1
             self._add(self._copier(transactional_id, self._instance(transactional_id)))
         for number in range(swarm.group_consumers):
-            is_hostile = number == 0 and self._random.random() < _HOSTILE
+            # a leader that assigns round robin would break the promise of the cooperative protocol
+            is_hostile = (
+                number == 0 and self._random.random() < _HOSTILE and swarm.assignor != "cooperative-sticky"
+            )
             self._add(self._consumer(self._instance(f"reader-{number}"), is_hostile=is_hostile))
         for number in range(swarm.offset_keepers):
             name = f"{KEEPER}-{number}"
