@@ -11,7 +11,7 @@ from txnkafka.testing.simulation.client import RETRIABLE, WITHOUT_EFFECT
 from txnkafka.testing.simulation.history import Assignment, Commit, FetchedOffset, LostMember, Ownership
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from txnkafka.testing.simulation.history import Partition
     from txnkafka.testing.simulation.program import Program
@@ -34,7 +34,7 @@ class GroupHistory:
         self._commits: dict[int, Commit] = {}
         self._heard_ms: int | None = None  # the last heartbeat after which nothing was left to give up
         self._beats = 0  # heartbeats without a response
-        self._target: frozenset[Partition] | None = None
+        self._target: list[tuple[str, int]] | None = None  # ids of topics, and numbers
         self._counted = {
             "SyncGroup": self._synced, "Heartbeat": self._beat, _HEARTBEAT: self._consumer_beat,
             "OffsetCommit": self._committed, "TxnOffsetCommit": self._committed,
@@ -131,21 +131,24 @@ class GroupHistory:
             self._target = None
         has = self._owned_now()
         if response.assignment is not None:
-            names = self._reading.core.cluster.names
-            self._target = frozenset(
-                (names[topic.topic_id], number)
-                for topic in response.assignment.topic_partitions if topic.topic_id in names
-                for number in topic.partitions
-            )  # fmt: skip
-            has = self._target
+            self._target = [
+                (topic.topic_id, number)
+                for topic in response.assignment.topic_partitions for number in topic.partitions
+            ]  # fmt: skip
+            has = self._named(self._target)
             counts["partitions taken"] += not has <= owned
             counts["partitions given up"] += not owned <= has
-        target = has if self._target is None else self._target
+        target = has if self._target is None else self._named(self._target)
         self._owns(
             message, response.member_epoch, response.member_id or message.member_id, owned, has & target,
             sent_us=sent_us, is_joining=is_joining,
         )  # fmt: skip
         self._heard_ms = sent_us // 1000 if owned <= target else None
+
+    def _named(self, target: Iterable[tuple[str, int]]) -> frozenset[Partition]:
+        """Return the partitions whose topic id the client can name; later metadata may name more."""
+        names = self._reading.core.cluster.names
+        return frozenset((names[topic_id], number) for topic_id, number in target if topic_id in names)
 
     def _lost(self, message: Any, code: ErrorCode) -> None:
         """Keep that the group does not know a member which need not have acted. A copied heartbeat may have
