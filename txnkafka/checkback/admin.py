@@ -89,7 +89,7 @@ class CheckBackAdmin(Client[ProducerConfig]):
         if not found:
             raise UnknownTransactionError(f"the log has no half {transaction_id}, or it is done")
         ((partition, half),) = found
-        batches = half.batches or self._run(self._core.content(transaction_id, partition, half.offset))
+        batches = self._run(self._core.content(partition, half))
         return _shown(half, partition, batches)
 
     def decide(self, transaction_id: str, outcome: LocalTransactionState) -> None:

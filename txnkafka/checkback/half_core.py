@@ -22,6 +22,7 @@ from txnkafka.checkback.half_log import HalfLog, Standing
 from txnkafka.checkback.half_topics import CHECK_TOPIC, HALF_TOPIC, half_partition
 from txnkafka.checkback.internal_topics import create_internal_topics
 from txnkafka.checkback.message import LocalTransactionState
+from txnkafka.checkback.payloads import Payloads
 from txnkafka.checkback.targets import Targets
 from txnkafka.client.admin.admin_config import AdminConfig
 from txnkafka.client.admin.core import AdminCore
@@ -93,7 +94,9 @@ class HalfCore:
         limits = AdminConfig(**shared, default_api_timeout_ms=config.max_block_ms)
         self._admin = AdminCore(transport, limits)
         self._targets = Targets(self.producer, self._admin)
-        self._log = HalfLog(Cluster(transport, config, allow_auto_creation=False))
+        cluster = Cluster(transport, config, allow_auto_creation=False)
+        self._log = HalfLog(cluster)
+        self._payloads = Payloads(cluster)
 
     def new_id(self) -> str:
         """Return an id that no other half has."""
@@ -263,9 +266,12 @@ class HalfCore:
         chosen = range(count) if transaction_id is None else [self.partition_of(transaction_id)]
         return [(number, half) for number in chosen for half in await self._log.halves(number)]
 
-    async def content(self, transaction_id: str, partition: int, offset: int) -> tuple[HalfBatch, ...]:
-        """Return the messages of a half; see ``HalfLog.content``."""
-        return await self._log.content(transaction_id, partition, offset)
+    async def content(self, partition: int, half: Half) -> tuple[HalfBatch, ...]:
+        """Return the messages of a half; of a parked half from its copy. Empty if it was done meanwhile."""
+        if half.state is HalfState.PARKED:
+            parked = await self._payloads.parked(partition, half.transaction_id)
+            return () if parked is None else parked.batches
+        return (await self._payloads.of(partition, [half])).get(half.transaction_id, ())
 
     def partition_of(self, transaction_id: str) -> int:
         """Return the partition of a half."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from txnkafka.checkback.half_topics import HALF_TOPIC, PARKED_TOPIC
+from txnkafka.checkback.half_topics import HALF_TOPIC
 from txnkafka.checkback.log_range import LogRange
 from txnkafka.coordinator.half.half_image import Half, HalfImage, HalfState
 from txnkafka.model import TopicPartition
-from txnkafka.wire.records.check_records import decode_parked_log, parked_key, parked_record_of
 from txnkafka.wire.records.half_records import (
     DecidedBy,
     EndRecord,
-    HalfBatch,
-    HalfRecord,
     HalfRecordType,
     Outcome,
     decode_half_log,
@@ -56,8 +53,8 @@ class HalfLog:
         """Return the standing of a half, whose HALF record is at ``start``, as of ``stop``; -1 and None if
         these are unknown.
 
-        Clients write HALF and DECIDE outside of transactions. If the first DECIDE is one of theirs, it counts
-        whatever became of the owner's transactions, so that this read need not wait for their end. In all
+        Clients write HALF and DECIDE outside of transactions. If a client wrote the first DECIDE, it counts
+        whether or not the owner's transactions commit, and this read need not wait for their end. In all
         other cases the committed log is folded from its beginning."""
         if start < 0 or stop is None:
             return await self.standing(transaction_id, partition, stop)
@@ -136,23 +133,6 @@ class HalfLog:
             for record in records:
                 image.replay(record.offset, record.key, record.value)
         return list(image)
-
-    async def content(self, transaction_id: str, partition: int, offset: int) -> tuple[HalfBatch, ...]:
-        """Return the messages of a half at an offset; of a parked half, whose offset is -1, from its copy."""
-        found: tuple[HalfBatch, ...] = ()
-        if offset >= 0:
-            async for records in self._all.records(TopicPartition(HALF_TOPIC, partition), offset, offset + 1):
-                half = half_record_of(decode_half_log(records[0].key, records[0].value))
-                found = half.batches if isinstance(half, HalfRecord) else ()
-            return found
-        place, key = TopicPartition(PARKED_TOPIC, partition), parked_key(transaction_id)
-        first, end = await self._committed.limits(place)
-        async for records in self._committed.records(place, first, end):
-            for record in records:
-                if record.key == key:
-                    parked = parked_record_of(decode_parked_log(record.key, record.value))
-                    found = () if parked is None else parked.batches
-        return found
 
 
 def _about(records: list[ConsumerRecord], transaction_id: str) -> list[ConsumerRecord]:

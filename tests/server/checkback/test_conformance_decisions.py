@@ -268,8 +268,8 @@ def test_45_a_half_that_was_not_acknowledged_runs_no_local_transaction() -> None
     listener = Answers()
     with opened("socket") as shop:
         producer = TransactionMQProducer(
-            "shop", shop.place, transaction_listener=listener, delivery_timeout_ms=1_000,
-            request_timeout_ms=500, max_block_ms=1_000,
+            "shop", shop.place, transaction_listener=listener, delivery_timeout_ms=4_000,
+            request_timeout_ms=2_000, max_block_ms=4_000,  # the first message needs time on a busy machine
         ).start()  # fmt: skip
         producer.send_message_in_transaction(message(), ROLLBACK)
         shop.close()

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from txnkafka.checkback.half_topics import HALF_TOPIC, RESOLVER_GROUP
 from txnkafka.checkback.internal_topics import create_internal_topics
+from txnkafka.checkback.payloads import Payloads
 from txnkafka.checkback.resolver.asker import Asker
 from txnkafka.checkback.resolver.half_owner import HalfOwner
 from txnkafka.checkback.resolver.pace import Pace
 from txnkafka.checkback.resolver.parts import Parts
-from txnkafka.checkback.resolver.payloads import Payloads
 from txnkafka.checkback.resolver.shared_config import derived
 from txnkafka.client.admin.admin_config import AdminConfig
 from txnkafka.client.admin.core import AdminCore

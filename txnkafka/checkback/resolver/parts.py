@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from txnkafka.checkback.checkback_config import CheckBackConfig
+    from txnkafka.checkback.payloads import Payloads
     from txnkafka.checkback.resolver.asker import Asker
-    from txnkafka.checkback.resolver.payloads import Payloads
     from txnkafka.client.transport import Transport
     from txnkafka.coordinator.half.check_schedule import CheckRules
 
