@@ -241,7 +241,7 @@ def test_42_a_delay_is_refused(shop: Shop, delay: dict[str, int]) -> None:
 
 
 def test_43_what_the_topic_does_not_take_is_refused(shop: Shop) -> None:
-    producer, listener = shop.answering(max_block_ms=1_000, max_request_size=20_000)
+    producer, listener = shop.answering(max_block_ms=3_000, max_request_size=20_000)
     with shop.broker.admin() as admin:
         admin.create_topic("small", partitions=1, config={"max.message.bytes": 1000})
     with pytest.raises(HalfTooLargeError, match="small"):
