@@ -283,7 +283,7 @@ STREAMING = Streaming()
 
 
 def verified(spark: SparkSession, reader: str, address: str) -> tuple[object, ...]:
-    """Check every byte, as a job or by ``txnkafka verify``; return 1 if there is an error."""
+    """Check every byte, as a job or by ``txnkafka verify``; return 1 for a log with errors."""
     if reader == "alone":
         command = [sys.executable, "-m", "txnkafka", "verify", address, "--topic", TOPIC]
         return (subprocess.run(command, stdout=subprocess.DEVNULL, check=False).returncode,)

@@ -44,7 +44,7 @@ FINDINGS_LIMIT = 0.25  # ns a byte of log: 4 GB/s
 VERIFY_GOAL, SINK_GOAL, TRIGGER_GOAL = 1.7, 2.0, 1.0
 TRIGGERS = 500
 STREAM_BATCHES = 8
-SINK_ROWS_A_BYTE = 1 / 400
+SINK_BYTES_A_ROW = 400  # of the input size of the plan: a write takes seconds
 
 
 def spark_contests(plan: Plan, cores: int) -> Iterator[Contest]:
@@ -82,7 +82,6 @@ def _against_kafka_source(
             wanted.append(("alone", ours, str(broker.log_dir)))
         if ours in SPARK_BROKER:
             wanted.append(("broker", ours, broker.bootstrap_servers))
-        if ours in SPARK_BROKER:
             most = -(-source.records // STREAM_BATCHES)
             wanted = [(reader, work, f"{most} {address}") for reader, work, address in wanted]
         return [
@@ -152,7 +151,7 @@ def _verify(plan: Plan, cores: int) -> Contest:
 
 
 def _sink(plan: Plan, cores: int) -> Contest:
-    count = int(plan.spark * SINK_ROWS_A_BYTE)
+    count = plan.spark // SINK_BYTES_A_ROW
 
     def sides() -> Sequence[Side]:
         servers, directory = sink_targets(cores)

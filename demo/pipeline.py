@@ -81,7 +81,7 @@ def a_driver_is_killed(demo: Demo, root: Path, directory: str = "build/demo-pipe
 
 
 def produce_orders(path: Path) -> list[bytes]:
-    """Write the orders of three producers; return the keys of those that were committed."""
+    """Write the orders of three producers; return the keys of the committed orders."""
     committed = []
     with Broker.open(path) as broker:
         with broker.admin() as admin:

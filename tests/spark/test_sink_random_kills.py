@@ -172,7 +172,7 @@ def standalone_cluster(folder: Path) -> Iterator[str]:
 
 @pytest.mark.slow
 def test_two_drivers(tmp_path: Path) -> None:
-    """Two queries with one transactional id, at a time: one of them fails, and each row is there once."""
+    """Two queries run at a time with one transactional id: one fails, and each row is written once."""
     prepare(tmp_path)
     other = tmp_path / "other"
     other.mkdir()

@@ -7,7 +7,7 @@ first, and then the partition is read from the half to the decision, to learn wh
 from __future__ import annotations
 
 import logging
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from txnkafka.checkback.errors import (
@@ -23,10 +23,10 @@ from txnkafka.checkback.half_topics import CHECK_TOPIC, HALF_TOPIC, half_partiti
 from txnkafka.checkback.internal_topics import create_internal_topics
 from txnkafka.checkback.message import LocalTransactionState
 from txnkafka.checkback.payloads import Payloads
+from txnkafka.checkback.shared_config import derived
 from txnkafka.checkback.targets import Targets
 from txnkafka.client.admin.admin_config import AdminConfig
 from txnkafka.client.admin.core import AdminCore
-from txnkafka.client.client_config import ClientConfig
 from txnkafka.client.cluster import Cluster
 from txnkafka.client.producer.producer_core import ProducerCore
 from txnkafka.client.promise import Promise
@@ -90,8 +90,7 @@ class HalfCore:
         self.reactor = transport.reactor
         self.producer = ProducerCore(transport, replace(config, compression_type="none"))
         self._builder = RecordBatchBuilder(config.compression_type, config.compression_level)
-        shared = {each.name: getattr(config, each.name) for each in fields(ClientConfig)}
-        limits = AdminConfig(**shared, default_api_timeout_ms=config.max_block_ms)
+        limits = derived(AdminConfig, config, default_api_timeout_ms=config.max_block_ms)
         self._admin = AdminCore(transport, limits)
         self._targets = Targets(self.producer, self._admin)
         cluster = Cluster(transport, config, allow_auto_creation=False)

@@ -59,7 +59,7 @@ def halves() -> None:
 def list_(
     messages: Messages, /, *, group: str | None, older_than: float | None, output_format: str, **options: Any
 ) -> int:
-    """List the halves that are neither visible nor rolled back, parked ones included."""
+    """List the halves that are neither visible nor rolled back, also parked ones."""
     with opened(messages, options) as cluster, cluster.half_admin() as admin:
         found = admin.list_half_messages(group, older_than)
     write_rows([_row(each) for each in found], output_format, COLUMNS, WIDE, Layout(("TRANSACTION-ID",)))

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 @click.pass_obj
 def resolve(messages: Messages, /, *, log_format: str, **options: Any) -> int:
     """Resolve the transactional messages of TransactionMQProducer: ask the listeners of their producer group
-    about those without a decision, make committed ones visible, and park those that nobody decides.
+    about undecided ones, make committed ones visible, and park those that no check decides.
 
     A cluster of Apache Kafka needs at least one resolver. Several divide the work, and take over from one
     that ends. A broker of one node can have it inside: 'txnkafka serve --resolve'; with --data it works on a

@@ -65,7 +65,7 @@ GARBAGE: Final = 20_000  # allocations between two collections: requests leave f
     "--resolve",
     "resolves",
     is_flag=True,
-    help="Resolve transactional messages, as 'txnkafka resolve' does in a process of its own.",
+    help="Resolve transactional messages, as a separate 'txnkafka resolve' does.",
 )
 @click.option(
     "--log-format",

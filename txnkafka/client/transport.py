@@ -93,7 +93,7 @@ class Transport(Protocol):
 
     async def visible(self, partitions: Iterable[TopicPartition] | None) -> None:
         """Wait, after a commit, until consumers get the records in these partitions; None for all partitions.
-        Over a socket there is no way to know, and this returns at once."""
+        A client over a socket cannot know this, and returns at once."""
 
     def close(self) -> None:
         """Close all connections, and a reactor that only this transport uses. The promises of requests fail.

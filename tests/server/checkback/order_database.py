@@ -15,7 +15,7 @@ LOCK_TIMEOUT_MS = 100
 
 
 class OrderDatabase:
-    """``kind`` is sqlite, postgresql or mariadb; ``options`` are those of its driver."""
+    """``kind`` is sqlite, postgresql or mariadb; ``options`` belong to its driver."""
 
     def __init__(self, kind: str, **options: Any) -> None:
         self.kind = kind

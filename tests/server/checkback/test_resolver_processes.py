@@ -131,7 +131,7 @@ def test_resolve_is_killed_and_another_process_takes_over(served: tuple[Broker, 
     client.decide("b")
     client.half("c")
     client.wait_visible("a", "b")
-    wait_for(lambda: "c" in client.checks(), "the check of the half that nobody decided")
+    wait_for(lambda: "c" in client.checks(), "the check of the undecided half")
     client.close()
     second.terminate()
     assert second.wait(60) == 0

@@ -140,7 +140,7 @@ def _rolled(world: HalfWorld) -> bool:
 
 
 def _left(world: HalfWorld) -> set[str]:
-    """Return the halves whose HALF record or a tombstone of it is in the log."""
+    """Return the halves with a HALF record or its tombstone in the log."""
     return {
         each.transaction_id
         for each in world.log()

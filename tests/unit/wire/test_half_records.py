@@ -1,4 +1,4 @@
-"""The records of halves, checks and parked copies: their bytes, and what is refused."""
+"""The records of halves, checks and parked copies: their bytes, and refused bytes."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.checkback.half_topics import CHECK_TOPIC
-from txnkafka.checkback.resolver.shared_config import derived
+from txnkafka.checkback.shared_config import derived
 from txnkafka.client.producer.producer_config import ProducerConfig
 from txnkafka.client.producer.producer_core import ProducerCore
 from txnkafka.errors import ClosedError, KafkaError

@@ -130,6 +130,6 @@ class Checker:
         )
         for group, count in repeated.items():
             LOG.warning(
-                "no listener of the producer group %r has received %d checks: is a process of it running?",
+                "no listener of the producer group %r received %d checks: is one of its processes running?",
                 group, count,
             )  # fmt: skip

@@ -15,7 +15,7 @@ from txnkafka.checkback.resolver.asker import Asker
 from txnkafka.checkback.resolver.half_owner import HalfOwner
 from txnkafka.checkback.resolver.pace import Pace
 from txnkafka.checkback.resolver.parts import Parts
-from txnkafka.checkback.resolver.shared_config import derived
+from txnkafka.checkback.shared_config import derived
 from txnkafka.client.admin.admin_config import AdminConfig
 from txnkafka.client.admin.core import AdminCore
 from txnkafka.client.cluster import Cluster
@@ -154,7 +154,7 @@ class ResolverCore:
         owners = self.owners.values()
         if all(owner.is_live for owner in owners):
             LOG.info(
-                "the resolver has partitions %s of __txn_half: %d halves, %d of them decided",
+                "the resolver owns partitions %s of __txn_half, with %d halves, %d decided",
                 ", ".join(map(str, sorted(self.owners))), sum(len(owner.image) for owner in owners),
                 sum(len(owner.image.decided) for owner in owners),
             )  # fmt: skip

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from txnkafka.checkback.half_topics import HALF_TOPIC, PARKED_TOPIC, owner_id
-from txnkafka.checkback.resolver.shared_config import derived
+from txnkafka.checkback.shared_config import derived
 from txnkafka.client.producer.batch_content import FinishedBatch
 from txnkafka.client.producer.producer_config import ProducerConfig
 from txnkafka.client.producer.producer_core import ProducerCore

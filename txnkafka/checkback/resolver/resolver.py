@@ -3,7 +3,7 @@
     with Resolver({"bootstrap.servers": "127.0.0.1:9092"}) as resolver:
         resolver.wait()
 
-Several resolvers divide the partitions of ``__txn_half``, and take over from one that ends.
+Several resolvers divide the partitions of ``__txn_half``. If one ends, the others get its partitions.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 class Resolver(Client[CheckBackConfig]):
     """An ordinary client program of a Kafka cluster. It needs a broker with transactions, and may run
-    anywhere: beside the producers, in a process of its own (``txnkafka resolve``), in several processes.
+    anywhere: beside the producers, as a separate process (``txnkafka resolve``), or as several processes.
     ``settings`` are those of ``CheckBackConfig``.
 
     ``start`` begins, in the background; ``close`` ends it. Both are called by a ``with`` block. Raises

@@ -57,7 +57,7 @@ class Settler:
         self._wakes_at = 0
 
     def wake(self) -> None:
-        """Wake ``turn`` if there is work, or will be before it wakes up by itself."""
+        """Wake ``turn`` if work is due, or will be before it wakes up by itself."""
         image = self._image
         if image.decided or image.resuming or self._reactor.now_ms() + self._idle_ms() < self._wakes_at:
             self._work.notify()
@@ -201,7 +201,7 @@ class Settler:
         parked = await self._payloads.parked(self._number, half.transaction_id)
         self._busy[half.transaction_id] = half
         if parked is None:
-            LOG.error("half %s cannot be resumed: __txn_check_max has no copy of it", half.transaction_id)
+            LOG.error("half %s cannot be resumed: __txn_check_max has no copy", half.transaction_id)
         else:
             content.resume(half, parked, random_below(_INT63), self._reactor.clock.now_ms())
 
@@ -245,7 +245,7 @@ class Settler:
         return {each.topic for each in batches}
 
     def _idle_ms(self) -> int:
-        """Return the time after which there may be work without a new record."""
+        """Return the time until work may be due without a new record."""
         now, image = self._reactor.now_ms(), self._image
         waits = [_LONGEST_MS]
         if any(each not in self._buried for each in image.strays):

@@ -39,7 +39,7 @@ class ProducerTransactions:
 
     @property
     def accepts(self) -> bool:
-        """Whether a record can be sent now, as far as the state is concerned."""
+        """Return whether the state of the producer allows to send a record."""
         return self.appender.accepts
 
     @accepts.setter

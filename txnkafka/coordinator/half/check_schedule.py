@@ -59,7 +59,7 @@ class PolicyDecision(NamedTuple):
 
 
 class _Entry:
-    """``at`` is the deadline of the next step, ``expires_at`` that of the greatest age."""
+    """``at`` is the deadline of the next step; at ``expires_at`` the half has its greatest age."""
 
     __slots__ = ("at", "expires_at", "half")
 

@@ -1,4 +1,4 @@
-"""The settings of the clients that a resolver consists of."""
+"""Settings that one client takes over from another."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ C = TypeVar("C", bound=ClientConfig)
 
 
 def derived(kind: type[C], config: ClientConfig, **settings: Any) -> C:
-    """Return settings of another client, with those of ``config`` that all clients have."""
+    """Return settings of another client; those that all clients have are taken from ``config``."""
     shared = {each.name: getattr(config, each.name) for each in fields(ClientConfig)}
     return kind(**{**shared, **settings})
