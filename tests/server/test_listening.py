@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
-from tests.server.in_process import Client, serve, use_event_loop
+from tests.server.in_process import WAIT, Client, serve, use_event_loop
 from tests.server.serving import EVENT_LOOPS
-from txnkafka.broker.broker import Broker
+from txnkafka.broker.broker import Broker, open_broker
+from txnkafka.broker.config.broker_config import BrokerConfig
+from txnkafka.env import SystemClock
 from txnkafka.error_codes import ErrorCode
 from txnkafka.server.listeners import listeners_at
-from txnkafka.server.tcp import _bound
+from txnkafka.server.tcp import Address, Server, _bound, new_event_loop
+from txnkafka.testing.memory_files import MemoryFiles
 from txnkafka.wire.messages.describe_configs import DescribeConfigsResource
 
 
@@ -80,3 +85,39 @@ def test_a_second_address_in_use_leaves_nothing_open() -> None:
         with pytest.raises(OSError, match="in use"):
             _bound(listeners)
         socket.create_server(("127.0.0.1", port)).close()
+
+
+@pytest.mark.parametrize("iterations", range(6))
+def test_a_client_that_connects_while_the_server_stops_sees_the_end_of_its_connection(
+    iterations: int,
+) -> None:
+    """Whatever asyncio has done with it by then. An open socket in an embedded broker would have it wait for
+    a response until its own time limit."""
+    loop = new_event_loop()
+    clock = SystemClock()
+    config = BrokerConfig(transaction_state_log_num_partitions=1)
+    broker = open_broker(MemoryFiles(), "/data", config, now_ms=clock.now_ms())
+    server = Server(broker, clock, loop)
+    client = socket.socket()
+    client.settimeout(WAIT)
+
+    def stop_after(left: int) -> None:
+        if left:
+            loop.call_soon(stop_after, left - 1)
+        else:
+            server.stop()
+
+    def listening(addresses: list[list[Address]]) -> None:
+        client.connect(addresses[0][0])
+        stop_after(iterations)
+
+    gc.disable()  # it would close a forgotten socket
+    try:
+        loop.run_until_complete(server.run(listeners_at([("127.0.0.1", 0)], {}), listening))
+        with suppress(ConnectionResetError):
+            assert client.recv(1) == b""
+    finally:
+        gc.enable()
+        client.close()
+        loop.close()
+        broker.close()

@@ -153,12 +153,10 @@ class Server:
             self.is_listening = True
             on_listening([_addresses(sockets) for sockets in bound])
             await self._stopped
-            for each in listening:
-                each.close()
+            await self._stop_listening(listening)
             await self._drain()
         finally:
-            for each in listening:
-                each.close()
+            await self._stop_listening(listening)
             for connection in list(self.connections):
                 connection.abort()
             self.host.close()
@@ -183,6 +181,19 @@ class Server:
             for number, sockets in enumerate(bound)
             for each in sockets
         ]
+
+    async def _stop_listening(self, listening: list[asyncio.Server]) -> None:
+        """Close the listeners, after asyncio has attached the connections that it has accepted to them.
+
+        To a closed listener it cannot attach them: it drops them without an error, and leaves their sockets
+        open."""
+        for each in listening:
+            for one in each.sockets:
+                self._loop.remove_reader(one)  # accept no more
+        await asyncio.sleep(0)
+        for each in listening:
+            each.close()
+        await asyncio.sleep(0)  # calls connection_made
 
     def stop(self) -> None:
         """Stop accepting and reading; end once all acknowledged requests have their responses."""
