@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 def table(spark: SparkSession, name: str, path: Path, **reading: Unpack[ReadKeywords]) -> DataFrame:
     """Return a table about one or more log directories of a broker: ``batches``, ``transactions``,
-    ``offsets``, ``segments``, ``findings``, or the ``records`` themselves; docs/spark.md lists the columns.
+    ``offsets``, ``halves``, ``segments``, ``findings``, or the ``records`` themselves;
+    docs/spark.md lists the columns.
 
     Partitions are listed now; executors read their logs when the frame is used. Raises ValueError for a
     keyword that does not apply to the table."""

@@ -8,6 +8,7 @@ from typing import Any
 from txnkafka.shown import nearest
 from txnkafka.spark.tables.batches import BATCHES
 from txnkafka.spark.tables.findings import FINDINGS
+from txnkafka.spark.tables.halves import HALVES
 from txnkafka.spark.tables.offsets import OFFSETS
 from txnkafka.spark.tables.records import RECORDS
 from txnkafka.spark.tables.segments import SEGMENTS
@@ -21,6 +22,7 @@ TABLES: dict[str, Table[Any]] = {
     "batches": BATCHES,
     "transactions": TRANSACTIONS,
     "offsets": OFFSETS,
+    "halves": HALVES,
     "segments": SEGMENTS,
     "findings": FINDINGS,
 }

@@ -12,6 +12,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DataType,
     IntegerType,
@@ -38,6 +39,9 @@ BOOLEAN, INT, LONG, STRING, TIMESTAMP = (
     StringType(),
     TimestampType(),
 )
+HALF_TARGETS = ArrayType(
+    StructType([StructField("topic", STRING), StructField("partition", INT), StructField("records", LONG)])
+)
 
 # keywords of ReadKeywords that belong together
 SELECTION = frozenset(("topic", "topic_pattern", "assign"))
@@ -57,7 +61,7 @@ SIZES = frozenset(("min_partitions", "max_bytes_per_partition", "io", "storage_o
 LARGEST_MICROSECONDS = (2**63 - 1) // 1000 * 1000
 
 Task = TypeVar("Task")
-Kind = BooleanType | IntegerType | LongType | StringType | TimestampType
+Kind = ArrayType | BooleanType | IntegerType | LongType | StringType | TimestampType
 
 
 @dataclass(frozen=True)
@@ -98,6 +102,9 @@ def arrow_schema_of(columns: StructType) -> Callable[[StructType], pa.Schema]:
             LONG: pa.int64(),
             STRING: pa.string(),
             TIMESTAMP: pa.timestamp("us", tz="UTC"),
+            HALF_TARGETS: pa.list_(
+                pa.struct([("topic", pa.string()), ("partition", pa.int32()), ("records", pa.int64())])
+            ),
         }
         check_fields(schema, columns)
         return pa.schema(
