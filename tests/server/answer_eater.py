@@ -1,4 +1,5 @@
-"""Connections between clients and a broker on which one answer is lost, and then everything for a while."""
+"""Connections between clients and a broker on which one answer or request is lost, and then everything for a
+while."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ PRODUCE = b"\0\0"
 class AnswerEater:
     """Forwards what clients send to ``address`` to a broker, and its answers, in which ``address`` replaces
     the broker's own. After ``arm``, the next Produce request reaches the broker and its answer is dropped:
-    ``eaten`` is set, all connections end, and new ones are closed at once until ``let_pass``."""
+    ``eaten`` is set, all connections end, and new ones are closed at once until ``let_pass``. After
+    ``arm_request``, the same happens before the request reaches the broker."""
 
     def __init__(self, broker: str) -> None:
         host, _, port = broker.partition(":")
@@ -26,6 +28,7 @@ class AnswerEater:
         self.address = f"127.0.0.1:{self._listening.getsockname()[1]}"
         self.eaten = threading.Event()
         self._armed, self._refusing = threading.Event(), threading.Event()
+        self._eats_request = False
         self._theirs, self._ours = _address(broker), _address(self.address)
         self._open: list[socket.socket] = []
         threading.Thread(target=self._accept, daemon=True).start()
@@ -41,6 +44,11 @@ class AnswerEater:
 
     def arm(self) -> None:
         """Drop the next answer to a Produce request."""
+        self._armed.set()
+
+    def arm_request(self) -> None:
+        """Drop the next Produce request."""
+        self._eats_request = True
         self._armed.set()
 
     def let_pass(self) -> None:
@@ -67,6 +75,11 @@ class AnswerEater:
                 api_key, correlation_id = frame[4:6], frame[8:12]
                 if self._armed.is_set() and api_key == PRODUCE:
                     self._armed.clear()
+                    if self._eats_request:
+                        self._refusing.set()
+                        self._cut()
+                        self.eaten.set()
+                        return
                     doomed.add(correlation_id)
                 broker.sendall(frame)
 
