@@ -7,7 +7,15 @@ import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
-__all__ = ["jars", "kafka_3_9_clients", "kafka_4_3_jars", "kafka_jars", "spark_kafka_jars", "version_in"]
+__all__ = [
+    "jars",
+    "kafka_3_9_clients",
+    "kafka_4_3_jars",
+    "kafka_jars",
+    "rocketmq_jars",
+    "spark_kafka_jars",
+    "version_in",
+]
 
 POMS = Path(__file__).resolve().parent / "maven"
 BUILD = Path(__file__).resolve().parents[2] / "build"
@@ -31,6 +39,11 @@ def kafka_4_3_jars() -> Path:
 def kafka_3_9_clients() -> Path:
     """The directory with the clients of Apache Kafka 3.9 alone."""
     return jars("kafka-3.9-clients")
+
+
+def rocketmq_jars() -> Path:
+    """The directory with Apache RocketMQ's servers and clients."""
+    return jars("rocketmq")
 
 
 def spark_kafka_jars() -> list[Path]:
