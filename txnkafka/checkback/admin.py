@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 class HalfMessage:
     """A half that is not visible and not rolled back. ``state`` is ``prepared``, ``decided`` (but not
     carried out yet) or ``parked``. Times are milliseconds since 1970, None if unknown. ``asks`` is the
-    number of checks that listeners got, ``reason`` the reason for parking it. Only the result of
+    number of checks that listeners got, ``reason`` the reason for parking it. ``check_immunity_ms``, the age
+    at the first check, and ``check_max`` are None if the resolver's settings apply. Only the result of
     ``describe_half_message`` has ``messages``."""
 
     transaction_id: str
@@ -43,6 +44,8 @@ class HalfMessage:
     decided_by: str | None
     reason: str | None
     messages: tuple[Message, ...] = ()
+    check_immunity_ms: int | None = None
+    check_max: int | None = None
 
 
 class CheckBackAdmin(Client[ProducerConfig]):
@@ -149,6 +152,8 @@ def _shown(half: Half, partition: int, batches: tuple[HalfBatch, ...] = ()) -> H
         decided_by=None if half.by is None else half.by.name.lower(),
         reason=half.remark,
         messages=tuple(messages_of(batches)),
+        check_immunity_ms=None if half.immunity_ms < 0 else half.immunity_ms,
+        check_max=None if half.check_max < 0 else half.check_max,
     )
 
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from txnkafka.cli.cluster_options import cluster_options, opened
 from txnkafka.cli.command_group import CommandGroup
-from txnkafka.cli.output import Layout, printable, write_paragraph, write_text
+from txnkafka.cli.output import Layout, write_paragraph, write_text
 from txnkafka.cli.rows import Row, format_option, write_rows
 from txnkafka.shown import counted, iso_time
 
 if TYPE_CHECKING:
     from txnkafka.checkback.admin import HalfMessage
     from txnkafka.checkback.message import Message
+    from txnkafka.cli.cluster_options import Cluster
+    from txnkafka.cli.half_verdict import Circumstances
     from txnkafka.cli.output import Messages
+    from txnkafka.client.admin import Admin
 
 COLUMNS = {
     "TRANSACTION-ID": "transaction_id",
@@ -75,19 +79,29 @@ def list_(
 @format_option
 @click.pass_obj
 def show(messages: Messages, /, *, transaction_id: str, output_format: str, **options: Any) -> int:
-    """Show a half with its messages.
+    """Show a half with its messages, the reason for its state, and the command that changes it.
 
     Exit status: 2 when no half has this id, or it is done."""
+    from txnkafka.checkback import CheckBackConfig
+    from txnkafka.cli.half_verdict import explained, verdict_of
+
+    chosen = {"--data": options["data"], "--bootstrap": options["bootstrap"]}
     with opened(messages, options) as cluster, cluster.half_admin() as admin:
         found = admin.describe_half_message(transaction_id)
+        facts = _circumstances(cluster, chosen, found.producer_group)
+    settings = CheckBackConfig()
+    lines = explained(found, facts, settings)
     contents = [_content(each) for each in found.messages]
     if output_format not in TABLES:
-        write_rows([{**_row(found), "messages": contents}], output_format, {}, {})
+        explanation = [{"kind": line.kind, "text": line.text} for line in lines]
+        verdict = verdict_of(found, facts, settings).value
+        row = {**_row(found), "verdict": verdict, "explanation": explanation, "messages": contents}
+        write_rows([row], output_format, {}, {})
         return 0
     write_rows([_row(found)], output_format, COLUMNS, WIDE, Layout(("TRANSACTION-ID",)))
     write_rows(contents, output_format, MESSAGE_COLUMNS, {}, Layout(("topic",)))
-    if found.reason is not None:
-        write_paragraph(f"{found.state}: {printable(found.reason)}")
+    for line in lines:
+        (write_text if line.kind == "command" else write_paragraph)(str(line))
     return 0
 
 
@@ -137,6 +151,33 @@ def resume(messages: Messages, /, *, ids: tuple[str, ...], **options: Any) -> in
             admin.resume_check_half_message(transaction_id)
             write_text(f"{transaction_id}: resumed")
     return 0
+
+
+def _circumstances(cluster: Cluster, chosen: dict[str, str | None], group: str) -> Circumstances:
+    """Look for the processes that a half may wait for; a data directory has none while it is open here."""
+    from txnkafka.checkback.half_topics import RESOLVER_GROUP, check_group
+    from txnkafka.cli.half_verdict import Circumstances
+    from txnkafka.env import SystemClock
+
+    options = " ".join(f"{name} {quote(value)}" for name, value in chosen.items() if value is not None)
+    now_ms = SystemClock().now_ms()
+    if chosen["--data"] is not None:
+        return Circumstances(now_ms, None, None, options)
+    with cluster.admin() as admin:
+        resolvers, listeners = (_members(admin, name) for name in (RESOLVER_GROUP, check_group(group)))
+    return Circumstances(now_ms, resolvers, listeners, options)
+
+
+def _members(admin: Admin, group: str) -> int:
+    from txnkafka.error_codes import ErrorCode
+    from txnkafka.errors import KafkaError
+
+    try:
+        return len(admin.describe_groups(group)[group].members)
+    except KafkaError as error:
+        if error.code != ErrorCode.GROUP_ID_NOT_FOUND:
+            raise
+        return 0
 
 
 def _row(half: HalfMessage) -> Row:

@@ -65,7 +65,11 @@ def test_show(run: Run, data: Path) -> None:
             "value": "a \\xff", "value_bytes": 3, "headers": ["TAGS"],
         }
     ]  # fmt: skip
-    assert "orders" in run("halves", "show", ID, "--data", data).stdout
+    assert row["verdict"] in ("WAITS_FOR_DECISION", "WAITS_FOR_ANSWER")  # by the age of the half
+    shown = run("halves", "show", ID, "--data", data).stdout
+    assert "orders" in shown
+    assert f"{ID}: {row['verdict']}: " in shown
+    assert f"txnkafka halves decide --data {data} {ID} commit" in shown
     gone = run("halves", "show", "other", "--data", data)
     assert (gone.status, "the log has no half other" in gone.stderr) == (2, True)
 
@@ -106,5 +110,5 @@ def test_park_and_resume(run: Run, data: Path) -> None:
     (row,) = rows(run, "halves", "list", "--data", data)
     assert row["state"] == "parked"
     shown = run("halves", "show", ID, "--data", data)
-    assert "parked: a test" in shown.stdout
+    assert "park, decided by: admin: a test" in shown.stdout
     assert run("halves", "resume", ID, "--data", data).lines == [f"{ID}: resumed"]
