@@ -89,13 +89,15 @@ class HasProcesses(Protocol):
 @dataclass(frozen=True)
 class Comparison:
     """``subject`` against another side: CPU of ``against`` divided by CPU of ``subject`` should be at
-    least ``goal``; wall clock where it is ``by_wall``, because both wait for a disk.
+    least ``goal``; wall clock where it is ``by_wall``, because both wait for a disk. With a ``percentile``,
+    the latencies of all rounds are compared at this percentile.
     """
 
     subject: str
     against: str
     goal: float | None = None
     by_wall: bool = False
+    percentile: float | None = None
 
 
 @dataclass(frozen=True)
@@ -177,7 +179,10 @@ class Outcome:
 
     def ratios(self, comparison: Comparison) -> list[float]:
         against = self.sides[comparison.against]
-        return against.ratios(self.sides[comparison.subject], by_wall=comparison.by_wall)
+        subject, percent = self.sides[comparison.subject], comparison.percentile
+        if percent is not None:
+            return [against.percentile(percent) / subject.percentile(percent)]
+        return against.ratios(subject, by_wall=comparison.by_wall)
 
     def met(self, comparison: Comparison) -> bool | None:
         if comparison.goal is None:

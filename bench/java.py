@@ -15,7 +15,7 @@ from typing import Any
 
 from bench.digest import Digest
 from bench.harness import DisagreementError, Timing
-from tests.conformance.maven import kafka_jars, spark_kafka_jars
+from tests.conformance.maven import kafka_jars, rocketmq_jars, spark_kafka_jars
 
 __all__ = ["JavaHeadersSide", "JavaProcess", "JavaSide", "class_path", "dump_log_segments", "prepare"]
 
@@ -41,11 +41,12 @@ def class_path() -> str:
 
 
 def prepare() -> None:
-    """Fetch the jars of Kafka and of Spark's Kafka source and compile our Java files, unless this is done."""
+    """Fetch the jars of Kafka, RocketMQ and Spark's Kafka source, and compile our Java files, unless this is
+    done."""
     if shutil.which("javac") is None:
         raise SystemExit("the benchmarks need a JDK 17: there is no javac (apt install openjdk-17-jdk)")
     try:
-        libraries = kafka_jars()
+        libraries = f"{kafka_jars()}/*:{rocketmq_jars()}/*"
         spark_kafka_jars()
     except RuntimeError as error:
         raise SystemExit(str(error)) from None
@@ -54,7 +55,7 @@ def prepare() -> None:
     stamp = CLASSES / "Bench.class"
     if not stamp.exists() or stamp.stat().st_mtime < newest:
         CLASSES.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["javac", "-cp", f"{libraries}/*", "-d", str(CLASSES), *map(str, sources)], check=True)
+        subprocess.run(["javac", "-cp", libraries, "-d", str(CLASSES), *map(str, sources)], check=True)
 
 
 def dump_log_segments(*arguments: str) -> list[str]:
@@ -64,10 +65,13 @@ def dump_log_segments(*arguments: str) -> list[str]:
 
 
 class JavaProcess:
-    """Bench.java, one command and one answer at a time."""
+    """Bench.java, or another ``program`` with other jars: one command and one answer at a time."""
 
-    def __init__(self, memory: Sequence[str] = MEMORY) -> None:
-        command = ["java", *COLLECTOR, *memory, QUIET, "-cp", class_path(), "Bench"]
+    def __init__(
+        self, memory: Sequence[str] = MEMORY, *, program: str = "Bench", libraries: Path | None = None
+    ) -> None:
+        path = f"{CLASSES}:{libraries or kafka_jars()}/*"
+        command = ["java", *COLLECTOR, *memory, QUIET, "-cp", path, program]
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     @property

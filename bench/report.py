@@ -72,7 +72,9 @@ def _ratio_rows(outcome: Outcome) -> Iterable[tuple[str, ...]]:
         goal = "" if compared.goal is None else f"≥ {compared.goal:g}"
         spread = f"{min(ratios):.2f} to {max(ratios):.2f}"
         median = f"{statistics.median(ratios):.2f}x"
-        against = f"{compared.against}, wall clock" if compared.by_wall else compared.against
+        measure = f"p{compared.percentile:g}" if compared.percentile is not None else "wall clock"
+        is_cpu = not compared.by_wall and compared.percentile is None
+        against = compared.against if is_cpu else f"{compared.against}, {measure}"
         yield name, compared.subject, against, median, spread, goal, _verdict(outcome.met(compared))
     for limit in outcome.contest.limits:
         figures, unit = outcome.figures(limit), limit.quantity
@@ -192,6 +194,7 @@ def _comparison_json(outcome: Outcome, each: Comparison) -> dict[str, object]:
         "subject": each.subject,
         "against": each.against,
         "by_wall": each.by_wall,
+        "percentile": each.percentile,
         "goal": each.goal,
         "ratios": ratios,
         "median": statistics.median(ratios),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bench import (
     appending,
+    checkback,
     clients,
     decompressing,
     embedded,
@@ -66,6 +67,7 @@ class Plan:
     process_rounds: int
     server: serving.Sizes
     groups: grouping.Sizes
+    checkback: checkback.Sizes
     hot_repeat: int
     hot_shapes: tuple[str, ...]
     compressed_shapes: tuple[str, ...]
@@ -95,6 +97,7 @@ FULL = Plan(
     process_rounds=9,
     server=serving.FULL,
     groups=grouping.FULL,
+    checkback=checkback.FULL,
     hot_repeat=64,
     hot_shapes=("10", "100", "1024"),
     compressed_shapes=("100", "1024"),
@@ -123,6 +126,7 @@ QUICK = Plan(
     process_rounds=3,
     server=serving.QUICK,
     groups=grouping.QUICK,
+    checkback=checkback.QUICK,
     hot_repeat=32,
     hot_shapes=("100", "1024"),
     compressed_shapes=("100",),
@@ -148,6 +152,7 @@ def contests(plan: Plan) -> list[Contest]:
     found += [*recovering.contests(plan), *producers.contests(plan)]
     found += [*serving.contests(plan.server), *grouping.contests(plan.groups)]
     found += clients.contests(plan.client_records, min(plan.process_rounds, 5))
+    found += checkback.contests(plan.checkback)
     found += embedded.contests(plan.embedded_commits, plan.process_rounds)
     return found + [contest for cores in plan.spark_cores for contest in spark_contests(plan, cores)]
 

@@ -134,7 +134,8 @@ class _Process:
 
 
 class Txnkafka(_Process):
-    """``txnkafka serve`` on an empty directory; the durability page_cache syncs as little as Kafka does."""
+    """``txnkafka serve`` on an empty directory; the durability page_cache syncs as little as Kafka does.
+    It ``resolves`` check-back messages if asked to."""
 
     def __init__(
         self,
@@ -143,10 +144,11 @@ class Txnkafka(_Process):
         *,
         name: str = "txnkafka",
         place: Path = PLACE,
+        resolves: bool = False,
     ) -> None:
         super().__init__(name, fresh(name, place))
         self.log_dir = self._directory / "data"
-        self._options = ["--durability", durability]
+        self._options = ["--durability", durability, *(["--resolve"] if resolves else [])]
         for key, value in {**SETTINGS, **(settings or {})}.items():
             self._options += ["--config", f"{key}={value}"]
 

@@ -207,3 +207,17 @@ def test_transactions_have_a_rate_by_the_wall_clock_and_percentiles_of_all_round
     text = as_text(outcome)
     assert "25  CPU-ms a transaction  25 to 175" in text.replace("   ", "  ")
     assert "wall 20 a second, p50 10.00 ms, p99 70.00 ms" in text
+
+
+def test_a_comparison_of_percentiles_has_one_ratio_of_all_rounds() -> None:
+    sides = [WaitingSide("ours", [1, 1, 7], []), WaitingSide("theirs", [2, 2, 3.5], [])]
+    comparisons = [
+        Comparison("ours", "theirs", 2, percentile=50),
+        Comparison("ours", "theirs", 2, percentile=99),
+    ]
+    outcome = run_contest(Contest("fake", "transactions", lambda: 10, lambda: sides, comparisons, 3))
+    assert [outcome.ratios(each) for each in comparisons] == [[2], [0.5]]
+    assert outcome.missed == 1
+    assert "ours / theirs, p50  2.00x" in as_text(outcome)
+    found = json.loads(as_json([outcome], {}))["contests"][0]["comparisons"]
+    assert [each["percentile"] for each in found] == [50, 99]
