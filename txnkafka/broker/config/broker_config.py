@@ -98,7 +98,7 @@ class BrokerConfig:
         False,
     )
     unstable_api_versions_enable: bool = row(
-        "announce and accept InitProducerId 6, which two-phase commit needs", False
+        "announce and accept InitProducerId 6, which two-phase commit needs", False, is_internal=True
     )
     message_max_bytes: int = row("largest batch", 1_048_588, 0, is_dynamic=True)
     fetch_max_bytes: int = row("largest answer to a fetch", 57_671_680, 1024)
