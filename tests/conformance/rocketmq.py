@@ -14,7 +14,7 @@ from tests.server.serving import free_ports
 
 __all__ = ["RocketMQ", "rocketmq_java"]
 
-PROGRAMS: Final = Path(__file__).parent / "java"
+PROGRAMS: Final = Path(__file__).parent / "java" / "rocketmq"
 LOOPBACK: Final = "127.0.0.1"
 JVM_OPTIONS: Final = ("-Xmx512m", "-XX:+UseSerialGC")
 NO_REPLICAS: Final = "META-INF/service/org.apache.rocketmq.store.ha.HAService"
