@@ -167,4 +167,4 @@ PLANTED: dict[str, tuple[Any, str, Any, Any, str]] = {
 def test_a_bug_of_groups_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     where, what, instead, swarm, text = PLANTED[name]
     monkeypatch.setattr(where, what, instead)
-    assert re.search(text, findings(swarm, events=3_000))
+    assert re.search(text, findings(swarm, events=6_000))
