@@ -266,7 +266,7 @@ class HalfCore:
         return [(number, half) for number in chosen for half in await self._log.halves(number)]
 
     async def content(self, partition: int, half: Half) -> tuple[HalfBatch, ...]:
-        """Return the messages of a half; of a parked half from its copy. Empty if it was done meanwhile."""
+        """Return the messages of a half; of a parked half from its copy. Empty if it is done by now."""
         if half.state is HalfState.PARKED:
             parked = await self._payloads.parked(partition, half.transaction_id)
             return () if parked is None else parked.batches

@@ -44,8 +44,8 @@ class Circumstances(NamedTuple):
 _REASONS = {
     HalfVerdict.WAITS_FOR_DECISION: "the producer has not decided, and its first check is not due yet",
     HalfVerdict.WAITS_FOR_ANSWER: "the producer has not decided, and a check must find the outcome",
-    HalfVerdict.WAITS_FOR_LISTENER: "no process of the producer group runs, which a check could ask",
-    HalfVerdict.WAITS_FOR_RESOLVER: "no resolver runs, which sends checks and carries decisions out",
+    HalfVerdict.WAITS_FOR_LISTENER: "no process of the producer group runs that a check could ask",
+    HalfVerdict.WAITS_FOR_RESOLVER: "no resolver runs to send checks and carry decisions out",
     HalfVerdict.WAITS_FOR_MOVE: "it is decided, and the resolver carries the decision out",
     HalfVerdict.PARKED: "its checks have ended",
 }
