@@ -82,7 +82,15 @@ def _upgraded_in_a_rebalance() -> Iterator[Turn]:
     yield from (LOOK, _beat("M"), LOOK)
 
 
+def _another_assignor() -> Iterator[Turn]:
+    """The assignor of most members changes, with one member and with two."""
+    yield from (_enter("M", assignor="uniform"), _beat("M"), _beat("M", assignor="range"), _beat("M"), LOOK)
+    yield from (_enter("N", assignor="range"), _beat("M"), _beat("N"), _beat("M"), _beat("N"), LOOK)
+    yield from (_beat("M", assignor="uniform"), LOOK)
+
+
 CONSUMER_STORIES: Final = {
+    "another assignor": _another_assignor,
     "an upgrade in a rebalance": _upgraded_in_a_rebalance,
     "consumers share": _share,
     "an instance changes its protocol": _upgraded_by_an_instance,
@@ -97,22 +105,21 @@ _OF_CLASSIC: Final = ("classic", "sync", "heartbeat", "leave")
 
 
 def random_consumer_turns(seed: int) -> list[Turn]:
-    """Some 45 turns of three members of the consumer protocol and two of the classic one, some static."""
+    """Some 45 turns of three members of the consumer protocol and two of the classic one, some static. All
+    have one assignor: with as many votes for two of them, Kafka 4.4 begins a rebalance at each heartbeat."""
     chance = Random(seed)
     instances = (None, None, None, "instance-a", "instance-b")
     static = {who: chance.choice(instances) for who in (*CONSUMERS, *CLASSIC)}
-    assignor = {who: chance.choice((None, None, "uniform", "range")) for who in CONSUMERS}
+    assignor = chance.choice((None, None, "uniform", "range"))
     weights = {kind: weight for kind, weight in _KINDS if chance.random() < 0.8 or kind not in _OF_CLASSIC}
     if chance.random() < 0.4:
         weights = {kind: weight for kind, weight in weights.items() if kind not in _OF_CLASSIC}
     kinds = chance.choices(list(weights), list(weights.values()), k=45)
-    first = [_enter("M", instance=static["M"], assignor=assignor["M"])]
+    first = [_enter("M", instance=static["M"], assignor=assignor)]
     return first + [_turn(kind, chance, static, assignor) for kind in kinds]
 
 
-def _turn(
-    kind: str, chance: Random, static: dict[str, str | None], assignor: dict[str, str | None]
-) -> Turn:
+def _turn(kind: str, chance: Random, static: dict[str, str | None], assignor: str | None) -> Turn:
     who = chance.choice(CLASSIC if kind in _OF_CLASSIC else CONSUMERS)
     if kind == "look":
         return LOOK
@@ -121,7 +128,7 @@ def _turn(
     if kind == "committed":
         return Turn("committed", version=9)
     if kind == "enter":
-        options: dict[str, Any] = {"instance": static[who], "assignor": assignor[who]}
+        options: dict[str, Any] = {"instance": static[who], "assignor": assignor}
         if chance.random() < 0.2:
             options["topics"] = chance.choice(_TOPICS)
         if chance.random() < 0.15:
@@ -152,7 +159,7 @@ def _any_beat(who: str, chance: Random) -> Turn:
     if chance.random() < 0.2:
         options["topics"] = chance.choice(_TOPICS)
     if chance.random() < 0.2:
-        options["assignor"] = chance.choice(("uniform", "range", "sticky"))
+        options["assignor"] = "sticky"  # which no broker has
     if chance.random() < 0.2:
         options["whole"] = True
     owns = chance.choice((None, "same", "same", "nothing", "both"))

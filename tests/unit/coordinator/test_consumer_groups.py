@@ -199,6 +199,27 @@ def test_of_assignors_with_as_many_votes_the_new_one_counts(
     assert first.follow().has == has
 
 
+def test_a_member_that_changes_the_assignor_of_its_group_raises_the_epoch() -> None:
+    """Kafka 4.4; before, the targets were computed again only after another change."""
+    node = ConsumerNode({"t": 1})
+    one = Consumer(node, "a").join(assignor="uniform")
+    one.beat(assignor="uniform")
+    assert (one.epoch, node.consumers().epoch) == (2, 2)
+    one.beat(assignor="range")
+    assert (one.epoch, node.consumers().epoch) == (3, 3)
+    one.beat()
+    assert node.consumers().epoch == 3
+
+
+def test_an_assignor_that_a_minority_names_changes_nothing() -> None:
+    node = ConsumerNode({"t": 1})
+    members = [Consumer(node, name).join(assignor="uniform") for name in "abc"]
+    members[0].beat(assignor="range")
+    assert node.consumers().epoch == 4
+    members[1].beat(assignor="range")
+    assert node.consumers().epoch == 5
+
+
 def test_the_configs_of_a_group_count() -> None:
     node = ConsumerNode({"t": 1})
     names = ("consumer.session.timeout.ms", "consumer.heartbeat.interval.ms")

@@ -23,7 +23,8 @@ NOT_CHECKED: Final = -1
 
 class ConsumerGroup:
     """One group: ``members`` by id, ``static`` member ids by instance id, ``targets`` by member id,
-    ``regexes`` by pattern, ``subscribers`` the number of members for each pattern.
+    ``regexes`` by pattern, ``subscribers`` the number of members for each pattern, ``votes`` for each
+    assignor.
 
     Not in the log: ``checked`` is ``topic_changes`` of the image when the hash of the topics was last
     compared, ``resolved`` is ``topic_creations`` when the patterns were last resolved."""
@@ -39,6 +40,7 @@ class ConsumerGroup:
         self.targets: dict[str, Target] = {}
         self.regexes: dict[str, ResolvedRegex] = {}
         self.subscribers: Counter[str] = Counter()
+        self.votes: Counter[str] = Counter()
         self.has_old_metadata = False  # a record written before Kafka 4.1
         self.checked = self.resolved = NOT_CHECKED
         self._owners: dict[str, dict[int, int]] = {}  # member epochs by topic id and partition
@@ -73,6 +75,8 @@ class ConsumerGroup:
         self.members[member.member_id] = member
         if member.regex:
             self.subscribers[member.regex] += 1
+        if member.assignor is not None:
+            self.votes[member.assignor] += 1
         for owned in (member.assigned, member.revoking):
             self._own(owned, member.epoch)
         if member.instance_id is not None:
@@ -93,6 +97,10 @@ class ConsumerGroup:
             self.subscribers[member.regex] -= 1
             if not self.subscribers[member.regex]:
                 del self.subscribers[member.regex]
+        if member.assignor is not None:
+            self.votes[member.assignor] -= 1
+            if not self.votes[member.assignor]:
+                del self.votes[member.assignor]
 
     def with_member(self, member: ConsumerMember) -> list[ConsumerMember]:
         """Return the members with this one, which replaces a member of the same id or instance id."""
@@ -113,7 +121,7 @@ class ConsumerGroup:
         preferred before, or uniform, following the order of Java's hash table
         (``computePreferredServerAssignor``)."""
         names = [*known]
-        votes = Counter(member.assignor for member in self.members.values() if member.assignor in names)
+        votes = Counter({name: count for name, count in self.votes.items() if name in names})
         order = sorted(votes, key=str, reverse=True)
         for member, change in ((old, -1), (new, 1)):
             name = None if member is None else member.assignor

@@ -93,7 +93,8 @@ class ConsumerGroups:
         update = self.update(group, old, _told(old, request), records)
         is_named = update.write_member()
         regex = self.regexes.update(update)
-        update.write_epoch(is_needed=is_named or regex is RegexChange.RESOLVED)
+        is_resolved = regex is RegexChange.RESOLVED
+        update.write_epoch(is_needed=is_named or is_resolved or update.changes_assignor())
         is_new = is_named or regex is not RegexChange.NONE
         target_epoch, target = update.write_targets()
         has_stepped = update.reconcile(target_epoch, target, request.owned, is_subscription_new=is_new)

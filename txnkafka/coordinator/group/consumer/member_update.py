@@ -1,8 +1,8 @@
 """``MemberUpdate``: the records that a request of a member adds to its consumer group.
 
-The member is written if it has changed; the epoch of the group grows if its topics have changed; the targets
-of all members follow; the member takes its next step towards its target. The group itself changes when the
-records are appended.
+The member is written if it has changed; the epoch of the group grows if its topics or its assignor have
+changed; the targets of all members follow; the member takes its next step towards its target. The group
+itself changes when the records are appended.
 
 Source: GroupMetadataManager.consumerGroupHeartbeat, updateSubscriptionMetadata, maybeUpdateTargetAssignment,
 maybeReconcile; TargetAssignmentBuilder.
@@ -54,6 +54,16 @@ class MemberUpdate:
         if self.new != self.old:
             self.records.append(consumer_records.member_record(self.group.group_id, self.new))
         return self.new.topics != self.old.topics
+
+    def changes_assignor(self) -> bool:
+        """Return whether the member names another assignor, and the group prefers another one by that.
+
+        Source: ``hasPreferredServerAssignorChanged`` of Kafka 4.4, which also returns true at each heartbeat
+        of a member whose assignor has as many votes as another one, so that such a group never settles."""
+        if self.new.assignor == self.old.assignor:
+            return False
+        known = self.config.assignors
+        return self.group.assignor(known) != self.group.assignor(known, self.old, self.new)
 
     def write_epoch(self, *, is_needed: bool) -> None:
         """Write the next epoch of the group if it is needed, or if its topics have changed."""
