@@ -236,6 +236,16 @@ def _settings_of(broker: Broker, history: History) -> dict[str, dict[str, str]]:
     }
 
 
+def is_behind(node: SimulatedNode, history: History) -> bool:
+    """Return whether a group has not committed all records yet; store the records and offsets in
+    ``history``."""
+    if node.broker is None:
+        return False
+    _read_all(node.broker, history)
+    history.final_offsets = _offsets_of(node.broker, history)
+    return bool(_not_committed(history))
+
+
 def _not_committed(history: History) -> list[str]:
     """Return groups whose members stopped before the last record."""
     return [

@@ -19,7 +19,7 @@ from txnkafka.testing.simulation.idempotent_program import IdempotentProgram
 from txnkafka.testing.simulation.network import Network
 from txnkafka.testing.simulation.node import SimulatedNode
 from txnkafka.testing.simulation.preparing_program import PreparingProgram
-from txnkafka.testing.simulation.quiet import Quiet, checked_end, directory_of
+from txnkafka.testing.simulation.quiet import Quiet, checked_end, directory_of, is_behind
 from txnkafka.testing.simulation.reading_program import ReadingProgram
 from txnkafka.testing.simulation.registrar_program import RegistrarProgram
 from txnkafka.testing.simulation.scenery import CONFIGS, broker_config, create_topics, set_epochs, topics_of
@@ -244,6 +244,8 @@ class Simulation:
         self._calm_down()
         self.world.is_ending = True
         self.scheduler.run(self.scheduler.now_us + (self._settle_ms() + 2_000) * _MS)
+        if is_behind(self.node, self.history):  # a reader may have a backlog, and fetch a record at a time
+            self.scheduler.run(self.scheduler.now_us + self._settle_ms() * _MS)
         self._problems += checked_end(self.node, self.producers, self.consumers, self.history, self.swarm)
         if self.shops is not None and self.node.broker is not None:
             self._problems += self.shops.problems(directory_of(self.node))
